@@ -43,6 +43,7 @@ const modules = {
       ...['collect', 'metricsource', 'catalog', 'ingest', 'state', 'attention'],
     ],
     metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state', 'events'],
+    registration: ['kinds', 'kube', 'controller', 'runtime', 'state', 'events'],
     registries: ['credentials', 'kinds', 'kube', 'outbound', 'controller', 'runtime', 'registry', 'events'],
   },
 }

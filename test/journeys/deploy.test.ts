@@ -112,7 +112,7 @@ const pages = [
   ['oidc', 'trusted-proxy'],
   ['openshift-page', 'openshift-groups'],
 ]
-const besides = [[], ['history', 'token-review', 'monitoring']]
+const besides = [[], ['history', 'token-review', 'monitoring', 'members']]
 const combinations: readonly (readonly string[])[] = [
   ...ways.flatMap((way) => pages.flatMap((page) => besides.map((more) => [...way, ...page, ...more]))),
   ...components.filter((name) => name !== 'fixed-user').map((name) => [name]),

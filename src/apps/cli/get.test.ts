@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { ApiProblem, type ClusterView, type ColumnView, type SourceView } from '#http'
+import type { MemberFacts } from '#model'
 import { MemoryRegistries } from '#registry'
 import { aSource, GivenCatalog } from '../../pipeline/api/test/sources.ts'
 import { aNode, aWorld, complete, failed, proxy, start, type World } from '../../pipeline/api/test/world.ts'
@@ -168,6 +169,33 @@ describe('clusterpulse get registries', () => {
     await expect(ask({ namespace: 'shop' })).rejects.toThrow('registries stand in no namespace: leave out -n')
     const [document] = JSON.parse((await ask({ names: ['quay'], output: 'json' })).text) as Record<string, unknown>[]
     expect(document).toMatchObject({ name: 'quay', values: { endpoint: 'https://quay.example', checked_at: null } })
+  })
+})
+
+describe('clusterpulse get members', () => {
+  it('tells who is one, and who asks to be', async () => {
+    const member = (name: string, over: Partial<MemberFacts>): MemberFacts => ({
+      name,
+      ...{ state: 'available', accepted: true, joined: true, available: 'True', reason: '', message: '' },
+      ...{ since: null, createdAt: null, sets: ['default', 'global'], transport: 'stream' },
+      ...{ kubernetesVersion: 'v1.33.1', clockSynced: true, taints: [], claims: {}, labels: {} },
+      ...over,
+    })
+    const asks = { state: 'pending', accepted: false, joined: false, available: null, kubernetesVersion: null } as const
+    const all = [member('asks', asks), member('east', {})]
+    const members = { members: () => all, version: () => 1, isKnown: () => true }
+    await using world = await aWorld({}, { members })
+    const server = await world.server.start()
+    const { text } = await get(
+      { noun: { kind: 'member' }, server, names: [], clusters: [], output: 'table' as const },
+      start,
+    )
+    const lines = text.trimEnd().split('\n')
+    expect(lines.map((line) => line.split(/ {2,}/).slice(0, 5))).toEqual([
+      ['NAME', 'STATE', 'ACCEPTED', 'JOINED', 'AVAILABLE'],
+      ['asks', 'pending', 'false', 'false', '-'],
+      ['east', 'available', 'true', 'true', 'True'],
+    ])
   })
 })
 

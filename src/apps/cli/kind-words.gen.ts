@@ -14,4 +14,5 @@ export const kindWords: Readonly<Record<string, string>> = {
   'services': 'service',
   'kubernetes-events': 'kubernetes-event',
   'registries': 'registry',
+  'members': 'member',
 }

@@ -12,6 +12,7 @@ import { OriginalState, RedisMirror, RedisNodeSeries } from '#state'
 import type { Address, ApiConfig } from './config.ts'
 import { historyReader } from './history.ts'
 import { hubAccess } from './hub-access.ts'
+import { memberIndexPart } from './member-index.ts'
 import { monitorPart } from './monitor-listener.ts'
 import { metricsPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
@@ -80,16 +81,19 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       }),
     ),
   )
-  // Reviews tokens and reads groups: only then is there anything to ask of the hub's API.
-  const hub = config.web.access.needsHub
-    ? part<KubeClient>('hub', async () => createKubeClient(await hubAccess(config.kubeconfig), HUB_CLIENT))
-    : undefined
+  // Reviews tokens, reads groups and members: only then is there anything to ask of the hub's API.
+  const hub =
+    config.web.access.needsHub || config.members
+      ? part<KubeClient>('hub', async () => createKubeClient(await hubAccess(config.kubeconfig), HUB_CLIENT))
+      : undefined
+  const memberIndex = config.members && hub ? memberIndexPart(hub.get, logger) : undefined
   const attention = part<Looks>('attention', () => Promise.resolve(sharedLooks(connection, logger)))
   const serve = serving({
     web: config.web,
     policies: policies.get,
     catalog: catalog.get,
     registries: registries.get,
+    ...(memberIndex && { members: memberIndex.get }),
     attention: attention.get,
     revocations: () => revocationsOver(marks.get(), systemClock),
     redis: connection,
@@ -132,6 +136,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       marks,
       attention,
       ...(hub ? [hub] : []),
+      ...(memberIndex ? [memberIndex] : []),
       ...serve.parts,
       ...(ticketNames ? [ticketNames] : []),
       ...(monitor ? [monitor.part] : []),

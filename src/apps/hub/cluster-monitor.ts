@@ -71,6 +71,7 @@ export async function clusterMonitor({ config, warnings, version, flags }: Clust
     catalog: () => catalog,
     registries: registries.get,
     namespace: HUB_NAMESPACE,
+    members: undefined,
     collection,
     attention: attention.get,
     hub: () => controlPlane.get().client,

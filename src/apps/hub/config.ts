@@ -6,6 +6,7 @@ import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#
 import { type AccessConfig, access, outboundAllow } from './config-access.ts'
 import { type ControlPlaneConfig, controlPlane } from './config-control-plane.ts'
 import { resourceLists } from './config-lists.ts'
+import { type MembersConfig, membership, showsMembers } from './config-members.ts'
 import { hubMonitor, type MonitorSettings } from './config-monitor.ts'
 import { type PublishConfig, publishing } from './config-publish.ts'
 import { type HistoryConfig, history, type IngesterConfig, ingester, logMaxBytes, optional } from './config-push.ts'
@@ -60,6 +61,8 @@ export interface UpConfig {
   readonly web: WebConfig
   readonly controlPlane: ControlPlaneConfig
   readonly collection: CollectionConfig
+  /** undefined: ManagedClusters are not looked after */
+  readonly members: MembersConfig | undefined
   readonly ingester: IngesterConfig
   readonly history: HistoryConfig
   readonly logMaxBytes: number
@@ -75,6 +78,8 @@ export interface ManagerConfig {
   readonly dataDir: string
   readonly redis: RedisConfig
   readonly collection: CollectionConfig
+  /** undefined: ManagedClusters are not looked after */
+  readonly members: MembersConfig | undefined
   /** bounds of the documented lists of pods and so on; undefined: none are written */
   readonly resourceLists: ResourceListSettings | undefined
   readonly ingester: IngesterConfig
@@ -95,6 +100,8 @@ export interface ApiConfig {
   /** of the hub cluster, for reviews of tokens and groups; absent: the in-cluster account */
   readonly kubeconfig?: string
   readonly redis: RedisConfig
+  /** members are shown: read from the hub cluster */
+  readonly members: boolean
   readonly stateSource: StateSource
   readonly web: WebConfig
   readonly history: HistoryConfig
@@ -350,6 +357,7 @@ function describeUp(read: ConfigReader): UpConfig {
     controlPlane: controlPlane(read),
     web: web(read, { host: '127.0.0.1' }),
     collection: collection(read),
+    members: membership(read, 'up'),
     ingester: ingester(read, 'up'),
     history: history(read, 'up'),
     logMaxBytes: logMaxBytes(read),
@@ -375,6 +383,7 @@ function describeManager(read: ConfigReader): ManagerConfig {
     dataDir: read.text('DATA_DIR', { default: './data/manager', meaning: "folder of the hub's log" }),
     redis: redis(read),
     collection: collection(read),
+    members: membership(read, 'manager'),
     resourceLists: resourceLists(read),
     ingester: ingester(read, 'manager'),
     history: history(read, 'manager'),
@@ -409,6 +418,7 @@ function describeApi(read: ConfigReader): ApiConfig {
   return {
     logLevel: level,
     redis: store,
+    members: showsMembers(read),
     stateSource: stateSource(read, served),
     web: served,
     history: history(read, 'api'),
@@ -425,7 +435,7 @@ function describeApi(read: ConfigReader): ApiConfig {
       'kubeconfig',
       read.optionalText('KUBECONFIG', {
         meaning:
-          'kubeconfig of the hub cluster, for TOKEN_REVIEW and OPENSHIFT_GROUPS; without it the in-cluster account',
+          'kubeconfig of the hub cluster, for TOKEN_REVIEW, OPENSHIFT_GROUPS and MEMBERS; without it the in-cluster account',
       }),
     ),
   }

@@ -6,11 +6,13 @@ import type { KubeClient } from '#kube'
 import { type AgentRoles, metricSourceReconcilers } from '#metricsources'
 import { type ClusterName, type SourceId, systemClock } from '#model'
 import { OutboundGuard } from '#outbound'
+import { registrationReconcilers } from '#registration'
 import { registryReconcilers } from '#registries'
 import type { RegistryStore } from '#registry'
 import type { Metrics, Part } from '#runtime'
 import type { StateReader } from '#state'
 import type { CollectionConfig } from './config.ts'
+import type { MembersConfig } from './config-members.ts'
 import type { HubLogger } from './run.ts'
 
 /** What is elected, and led, on its own. */
@@ -25,13 +27,15 @@ export interface HubControllersOptions {
   /** what is known of container registries */
   readonly registries: () => RegistryStore
   readonly collection: Pick<CollectionConfig, 'outboundAllow'>
+  /** undefined: ManagedClusters are not looked after */
+  readonly members: MembersConfig | undefined
   /** of the controllers of this name */
   readonly election?: (name: ControllerName) => LeaderElection
   readonly metrics: Metrics
   readonly logger: HubLogger
 }
 
-/** What the controllers of MetricSources need of the fleet, all of it. */
+/** What the controllers of MetricSources and members need of the fleet, all of it. */
 export interface WholeFleet {
   readonly state: StateReader
   readonly events: EventBus
@@ -42,8 +46,8 @@ export interface WholeFleet {
 /** Controllers that are about no single cluster. Policies and registries lead on their own, sources with the connections. */
 export interface HubControllers {
   readonly parts: readonly Part[]
-  /** Statuses and removals of MetricSources need the state of the fleet: led by who leads that. */
-  sources(fleet: WholeFleet, signal: AbortSignal): Promise<void>
+  /** MetricSources, for their statuses and removals, and members need the state of the fleet: led by who leads that. */
+  ofFleet(fleet: WholeFleet, signal: AbortSignal): Promise<void>
 }
 
 export function createHubControllers(options: HubControllersOptions): HubControllers {
@@ -78,18 +82,27 @@ export function createHubControllers(options: HubControllersOptions): HubControl
         registryReconcilers({ ...shared('registries'), store: options.registries(), outbound }),
       ),
     ],
-    async sources(fleet, signal) {
+    async ofFleet(fleet, signal) {
       const sources = new Manager({
         name: 'sources',
         controllers: metricSourceReconcilers({ ...shared('sources'), ...fleet, catalog: options.catalog() }),
         logger,
       })
-      await sources.start()
+      const { state, events } = fleet
+      // Of its own: its kinds may not be installed.
+      const members =
+        options.members &&
+        new Manager({
+          name: 'members',
+          controllers: registrationReconcilers({ ...shared('members'), ...options.members, state, events }),
+          logger,
+        })
+      await Promise.all([sources.start(), members?.start()])
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve()
         else signal.addEventListener('abort', () => resolve(), { once: true })
       })
-      await sources.stop()
+      await Promise.all([sources.stop(), members?.stop()])
     },
   }
 }

@@ -79,6 +79,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     catalog: catalog.get,
     registries: registries.get,
     collection: config.collection,
+    members: config.members,
     ...(config.leaderElection && {
       election: (name: ControllerName) =>
         new LeaderElection({ kube: hub.get(), namespace, name: LEASES[name], identity, logger }),
@@ -188,7 +189,7 @@ function inSeveral({ division, common, logger, metrics }: ControlledFleet): Flee
   const shares = createOwnerSupervisor({
     division,
     ...(common.election && { election: common.election }),
-    sources: (fleet, signal) => controllers.sources(fleet, signal),
+    ofFleet: (fleet, signal) => controllers.ofFleet(fleet, signal),
     metrics,
     logger,
   })

@@ -12,7 +12,7 @@ export interface OwnerSupervisorOptions {
   readonly division: Omit<DivisionWanted, 'logger' | 'signal'>
   /** absent: the only candidate */
   readonly election?: (name: ControllerName) => LeaderElection
-  readonly sources: HubControllers['sources']
+  readonly ofFleet: HubControllers['ofFleet']
   readonly metrics: Metrics
   readonly logger: HubLogger
 }
@@ -34,7 +34,7 @@ export interface OwnerSupervisor {
 export function createOwnerSupervisor({
   division,
   election,
-  sources,
+  ofFleet,
   metrics,
   logger,
 }: OwnerSupervisorOptions): OwnerSupervisor {
@@ -62,7 +62,7 @@ export function createOwnerSupervisor({
     fault = undefined
     const { agentRoles } = running
     const fleet = { state: mirror.get(), events: events.get(), ingester: running, agentRoles }
-    await sources(fleet, signal)
+    await ofFleet(fleet, signal)
     owners = undefined
   }
 

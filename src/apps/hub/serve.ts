@@ -8,7 +8,7 @@ import type { EventBus } from '#events'
 import type { HistoryStore } from '#history'
 import { type Identity, openIdentity, type RevocationStore } from '#identity'
 import type { KubeClient } from '#kube'
-import { FleetError, systemClock } from '#model'
+import { FleetError, type MemberReader, systemClock } from '#model'
 import { type RedisConnection, sharedKey } from '#redis'
 import type { RegistryReader } from '#registry'
 import type { Metrics, Part } from '#runtime'
@@ -42,6 +42,8 @@ export interface ServeOptions {
   readonly policies: () => PolicySource
   readonly catalog: () => SourceCatalog
   readonly registries: () => RegistryReader
+  /** absent: this hub has no members */
+  readonly members?: () => MemberReader
   /** told of clusters whose usage is shown */
   readonly attention?: () => Attention
   /** reads a cluster once for a preview; only where this process has the way in */
@@ -117,6 +119,7 @@ function servePart(
         access,
         catalog: options.catalog(),
         registries: options.registries(),
+        ...(options.members && { members: options.members() }),
         ...(options.attention && { attention: options.attention() }),
         ...(options.trySource && { trySource: options.trySource }),
         ...opened(),

@@ -27,7 +27,7 @@ export function createSingleProcessHub({ before = [], ...options }: SingleProces
     ...options,
     onRoleGaps: (cluster, gaps) => agentRoles.set(cluster, gaps),
     beside: (signal) =>
-      controllers.sources(
+      controllers.ofFleet(
         { state: owner.state(), events: owner.events(), ingester: owner.ingester(), agentRoles },
         signal,
       ),

@@ -18,6 +18,7 @@ import { declareDemoRegistries, declareDemoSources, demoRepositories } from './d
 import { demoWords } from './demo-words.ts'
 import { claimDataFolder } from './format.ts'
 import { historyOf } from './history.ts'
+import { memberIndexPart } from './member-index.ts'
 import { declareMembers, knownMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
 import { monitorPart } from './monitor-listener.ts'
 import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
@@ -131,6 +132,7 @@ export async function up({
     registries: registries.get,
     namespace: HUB_NAMESPACE,
     collection: config.collection,
+    members: config.members,
     attention: attention.get,
     kubeletsOf: (name) => (isSimulated(name) ? 'proxy' : config.collection.kubelets),
     hub: () => controlPlane.get().client,
@@ -145,11 +147,13 @@ export async function up({
     metrics,
     logger,
   })
+  const memberIndex = config.members && memberIndexPart(() => controlPlane.get().client, logger)
   const serve = serving({
     web: config.web,
     policies: () => policies,
     catalog: () => catalog,
     registries: registries.get,
+    ...(memberIndex && { members: memberIndex.get }),
     attention: attention.get,
     hub: () => controlPlane.get().client,
     state: collect.state,
@@ -209,6 +213,7 @@ export async function up({
       registries,
       declare,
       ...collect.parts,
+      ...(memberIndex ? [memberIndex] : []),
       ...serve.parts,
       ...(monitor ? [monitor.part] : []),
       past,

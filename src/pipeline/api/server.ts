@@ -8,6 +8,7 @@ import { auditEntry } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
 import { RegistryRows } from './fleet-rows.ts'
 import { cameByTls, cors, corsHeaders, hostCheck, publicUrlOf, securityHeaders, strictTransport } from './gate.ts'
+import { MemberRows } from './member-rows.ts'
 import { Pages } from './pages.ts'
 import { problemOf, RefusedError, refusalOf, unauthenticated } from './problem.ts'
 import { isPromQlPath, promQlMarks } from './promql-answer.ts'
@@ -50,7 +51,8 @@ export function apiServer(options: ApiOptions): ApiServer {
   const bodies = new BodyCache(config.bodyCacheBytes ?? 64 * 2 ** 20)
   const graceMs = config.storeGraceMs ?? 10_000
   const registries = new RegistryRows({ registries: options.registries, clock, graceMs })
-  const types = new VisibleTypes(options.catalog, views, [registries])
+  const members = options.members ? [new MemberRows({ members: options.members, state, clock })] : []
+  const types = new VisibleTypes(options.catalog, views, [registries, ...members])
   const { attention } = options
   const parts: Parts = { state, access, views, types, bodies, clock, ...(attention && { attention }) }
   const pages = new Pages(options.webRoot)

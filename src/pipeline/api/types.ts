@@ -8,7 +8,7 @@ import type { HistoryStore } from '#history'
 import type { Access as Rule } from '#http'
 import type { Identity, IdentityConfig } from '#identity'
 import type { CompiledSource } from '#metricsource'
-import type { Clock, RowsPart } from '#model'
+import type { Clock, MemberReader, RowsPart } from '#model'
 import type { RegistryReader } from '#registry'
 import type { Logger, Metrics } from '#runtime'
 import type { NodeSeries, StateReader } from '#state'
@@ -92,6 +92,8 @@ export interface ApiOptions {
   readonly attention?: Pick<Attention, 'look'>
   /** without it there are no registries */
   readonly registries?: RegistryReader
+  /** without it the kind of members does not exist */
+  readonly members?: MemberReader
   /** reads a cluster once with a source that is in force nowhere; without it nothing can be tried against a cluster here */
   readonly trySource?: SourceTrial
   /** without it, routes of history answer 501 */

@@ -7,6 +7,7 @@ import { clusterOperators } from './cluster-operators.ts'
 import type { SnapshotKind } from './define-snapshot-kind.ts'
 import { deployments } from './deployments.ts'
 import { kubernetesEvents } from './kubernetes-events.ts'
+import { members } from './members.ts'
 import { namespaces } from './namespaces.ts'
 import { nodes } from './nodes.ts'
 import { operators } from './operators.ts'
@@ -32,9 +33,9 @@ export const resources: readonly BuiltInResource[] = [
 /** Made of the snapshots of every round. */
 export const snapshotKinds = [nodes, namespaces, deployments, operators, clusterOperators] as const
 
-/** All of them; registries belong to the fleet. */
-export const kinds: readonly RowKind[] = [...snapshotKinds, ...resources, registries]
-export { registries }
+/** All of them; registries and members belong to the fleet. */
+export const kinds: readonly RowKind[] = [...snapshotKinds, ...resources, registries, members]
+export { members, registries }
 
 /** What a policy, an address or a command names: `services`, or `core/services` where a MetricSource has the plain name. */
 export function kindNamed(name: string): RowKind | undefined {

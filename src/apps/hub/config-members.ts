@@ -1,0 +1,46 @@
+import type { RegistrationOptions } from '#registration'
+import type { ConfigReader } from '#runtime'
+
+/** How clusters become members of the hub, and when they are lost. */
+export type MembersConfig = Required<
+  Pick<RegistrationOptions, 'leaseClock' | 'streamLoss' | 'removalPatienceMs' | 'massLossPauseMs'>
+>
+
+const MEANING =
+  'ManagedClusters are looked after: who is accepted gets a namespace and rights, and is judged by its lease or stream; `api` shows them. On a Kubernetes hub it needs the component `members` of deploy/'
+
+/** Whether `api` shows members. */
+export const showsMembers = (read: ConfigReader): boolean => read.flag('MEMBERS', { default: false, meaning: MEANING })
+
+/** @returns undefined: ManagedClusters are not looked after */
+export function membership(read: ConfigReader, role: 'up' | 'manager'): MembersConfig | undefined {
+  const isOn = read.flag('MEMBERS', {
+    default: role === 'up',
+    meaning: MEANING,
+  })
+  const config: MembersConfig = {
+    leaseClock: read.text('MEMBERS_LEASE_CLOCK', {
+      default: 'hub',
+      oneOf: ['hub', 'member'],
+      meaning:
+        'by whose clock the lease of an agent is old: hub counts from when the renewal was seen; member trusts the time written in it, as Open Cluster Management does',
+    }) as 'hub' | 'member',
+    streamLoss: read.flag('MEMBERS_STREAM_LOSS', {
+      default: true,
+      meaning:
+        'a member whose agent is on our stream is Unknown within 15 s without a sign of life; false: after five lease durations',
+    }),
+    removalPatienceMs: read.duration('MEMBERS_REMOVAL_PATIENCE', {
+      default: '5m',
+      min: '0s',
+      meaning:
+        'how long works and add-ons of a deleted member that is away are kept for it to clean up; after that the hub lets go of them itself',
+    }),
+    massLossPauseMs: read.duration('MEMBERS_MASS_LOSS_PAUSE', {
+      default: '1m',
+      min: '0s',
+      meaning: 'how long no member is tainted after many were lost at once',
+    }),
+  }
+  return isOn ? config : undefined
+}

@@ -1,0 +1,159 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { minutes, seconds } from '#model'
+import { graceMs, judgeClock, judgeLease, judgeStream, leaseMs, type Said } from './availability.ts'
+
+const T = Date.UTC(2026, 0, 1)
+const statuses = [undefined, 'True', 'False', 'Unknown'] as const
+const anyStatus = fc.constantFrom(...statuses)
+
+describe('a heartbeat', () => {
+  it.each([
+    [undefined, 60],
+    [0, 60],
+    [-3, 60],
+    [1, 1],
+    [30, 30],
+  ])('of %s in the spec is %i s, and five may be missing', (written, s) => {
+    expect(leaseMs(written)).toBe(seconds(s))
+    expect(graceMs(written)).toBe(seconds(5 * s))
+  })
+})
+
+describe('a member that is judged by its lease', () => {
+  const judge = (over: Partial<Parameters<typeof judgeLease>[0]> = {}) =>
+    judgeLease({ lease: { seenAt: T }, isDeleting: false, graceMs: minutes(5), stored: 'True', now: T, ...over })
+
+  it('is unknown when the whole grace has passed, and not a moment before', () => {
+    expect(judge({ now: T + minutes(5) - 1 })).toEqual({ said: undefined, againMs: 1 })
+    expect(judge({ now: T + minutes(5) }).said).toMatchObject({
+      status: 'Unknown',
+      reason: 'ManagedClusterLeaseUpdateStopped',
+    })
+  })
+
+  it('is said to be unknown once', () =>
+    expect(judge({ now: T + minutes(9), stored: 'Unknown' })).toEqual({ said: undefined, againMs: undefined }))
+
+  it('is left as it is where there is no lease, and unknown at once where it is being deleted', () => {
+    expect(judge({ lease: undefined }).said).toBeUndefined()
+    expect(judge({ lease: undefined, isDeleting: true }).said?.status).toBe('Unknown')
+    expect(judge({ lease: undefined, isDeleting: true, stored: 'Unknown' }).said).toBeUndefined()
+  })
+
+  it('is never said to be available by the hub, whatever happens', () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 0, max: minutes(8) }) }),
+      fc.record({ kind: fc.constant('renew' as const) }),
+      // The agent says what it finds; a clock is set back.
+      fc.record({ kind: fc.constant('agent' as const), status: fc.constantFrom('True' as const, 'False' as const) }),
+      fc.record({ kind: fc.constant('setBack' as const), ms: fc.integer({ min: 0, max: minutes(60) }) }),
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), fc.integer({ min: 1, max: 120 }), (steps, duration) => {
+        const grace = graceMs(duration)
+        let [now, seenAt] = [T, T]
+        let stored: Said['status'] | undefined
+        for (const one of steps) {
+          if (one.kind === 'wait') now += one.ms
+          else if (one.kind === 'setBack') now -= one.ms
+          else if (one.kind === 'renew') seenAt = now
+          else stored = one.status
+          const { said, againMs } = judgeLease({ lease: { seenAt }, isDeleting: false, graceMs: grace, stored, now })
+          if (said) {
+            expect(said.status).toBe('Unknown')
+            expect(stored).not.toBe('Unknown')
+            expect(now - seenAt).toBeGreaterThanOrEqual(grace)
+            stored = said.status
+          } else if (stored !== 'Unknown') {
+            expect(now - seenAt).toBeLessThan(grace)
+            // Looked at again by then, however the clock was set.
+            expect(againMs).toBeGreaterThan(0)
+            expect(againMs).toBeLessThanOrEqual(grace)
+          }
+        }
+      }),
+    )
+  })
+})
+
+describe('a member on our stream', () => {
+  const sign = { connected: true, since: T, heartbeatAt: T, reason: '' }
+  const judge = (over: Partial<Parameters<typeof judgeStream>[0]> = {}) =>
+    judgeStream({ sign, api: { answers: true }, stored: undefined, now: T, ...over })
+
+  it.each([
+    ['its agent speaks and its API answers', { answers: true } as const, 'True', 'ManagedClusterAvailable'],
+    [
+      'its API does not answer the agent',
+      { answers: false, why: 'no route' } as const,
+      'False',
+      'ManagedClusterKubeAPIServerUnavailable',
+    ],
+  ])('says so where %s', (_, api, status, reason) => expect(judge({ api }).said).toMatchObject({ status, reason }))
+
+  it('says nothing before its agent told anything, or came', () => {
+    expect(judge({ api: undefined }).said).toBeUndefined()
+    expect(judge({ sign: undefined }).said).toBeUndefined()
+  })
+
+  it('is unknown where nobody knows an agent of it any more', () =>
+    expect(judge({ sign: undefined, stored: 'True' }).said).toMatchObject({
+      status: 'Unknown',
+      reason: 'ManagedClusterStreamLost',
+    }))
+
+  const heard = fc.integer({ min: 0, max: minutes(2) })
+
+  it('is lost within 15 s of its end, though the hub notices a silent stream only after ten', () =>
+    fc.assert(
+      fc.property(
+        heard,
+        fc.integer({ min: 0, max: seconds(10) }),
+        fc.constantFrom('True', 'False', undefined),
+        (h, noticed, stored) => {
+          const died = T
+          const gone = { ...sign, connected: false, since: died + noticed, heartbeatAt: died - h }
+          expect(judge({ sign: gone, stored, now: died + seconds(14) }).said?.reason).toBe('ManagedClusterStreamLost')
+        },
+      ),
+    ))
+
+  it('is not lost where its agent is back within three seconds', () =>
+    fc.assert(
+      fc.property(heard, fc.integer({ min: 0, max: seconds(3) - 1 }), anyStatus, (h, back, stored) => {
+        const gone = { ...sign, connected: false, heartbeatAt: T - h }
+        expect(judge({ sign: gone, stored, now: T + back }).said).toBeUndefined()
+      }),
+    ))
+
+  it('is looked at again when it may be lost, and is lost then', () =>
+    fc.assert(
+      fc.property(heard, fc.integer({ min: -seconds(60), max: seconds(20) }), (h, at) => {
+        const gone = { ...sign, connected: false, heartbeatAt: T - h }
+        const first = judge({ sign: gone, stored: 'True', now: T + at })
+        if (first.said) return
+        const againMs = first.againMs ?? Number.NaN
+        expect(againMs).toBeLessThanOrEqual(seconds(15))
+        // A clock that was set back is looked at more than once.
+        if (at >= 0) expect(judge({ sign: gone, stored: 'True', now: T + at + againMs }).said?.status).toBe('Unknown')
+      }),
+    ))
+})
+
+describe('a clock', () => {
+  it.each([
+    [0, 'True'],
+    [minutes(5) - 1, 'True'],
+    [-minutes(5) + 1, 'True'],
+    [minutes(5), 'False'],
+    [-minutes(60), 'False'],
+    [10 * 365 * 24 * minutes(60), 'False'],
+  ])('that is %i ms off counts as synced: %s', (offsetMs, status) =>
+    expect(judgeClock(offsetMs, minutes(5)).status).toBe(status),
+  )
+  it('says which way it is off', () => {
+    expect(judgeClock(minutes(60), minutes(5)).message).toContain('60 minutes ahead of')
+    expect(judgeClock(-minutes(60), minutes(5)).message).toContain('60 minutes behind')
+  })
+})

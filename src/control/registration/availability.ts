@@ -1,0 +1,128 @@
+import { type AgentFacts, type ClusterState, minutes, seconds } from '#model'
+
+/** What is said of a condition; absent: it stays as it is. */
+export interface Said {
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason: string
+  readonly message: string
+}
+
+/** What is to be said now, and in how many ms to look again; undefined: when something moves. */
+export interface Verdict {
+  readonly said: Said | undefined
+  readonly againMs: number | undefined
+}
+
+/** Heartbeat of a member, ms; 0 and less count as the default. */
+export const leaseMs = (leaseDurationSeconds: number | undefined): number =>
+  seconds(leaseDurationSeconds !== undefined && leaseDurationSeconds > 0 ? leaseDurationSeconds : 60)
+
+/** How many heartbeats may be missing. */
+const GRACE = 5
+export const graceMs = (leaseDurationSeconds: number | undefined): number => GRACE * leaseMs(leaseDurationSeconds)
+
+/** What the hub saw of the lease of an agent that renews it itself. */
+export interface LeaseSeen {
+  /** when the hub saw it renewed, ms, by the same clock as `now` */
+  readonly seenAt: number
+}
+
+/**
+ * Judges a member by its lease. It is renewed when the hub sees that it was: whatever the member's clock shows. Only the
+ * agent says that a member is available; the hub says when nobody says so any more, once.
+ */
+export function judgeLease(inputs: {
+  /** undefined: there is none */
+  readonly lease: LeaseSeen | undefined
+  readonly isDeleting: boolean
+  readonly graceMs: number
+  /** the condition Available as stored */
+  readonly stored: Said['status'] | undefined
+  readonly now: number
+}): Verdict {
+  const { lease, isDeleting, graceMs, stored, now } = inputs
+  if (!lease) return { said: isDeleting && stored !== 'Unknown' ? stopped : undefined, againMs: undefined }
+  const leftMs = Math.max(0, lease.seenAt) + graceMs - now
+  if (leftMs > 0) return { said: undefined, againMs: Math.min(leftMs, graceMs) }
+  return { said: stored === 'Unknown' ? undefined : stopped, againMs: undefined }
+}
+
+const stopped: Said = {
+  status: 'Unknown',
+  reason: 'ManagedClusterLeaseUpdateStopped',
+  message: 'The agent of the cluster stopped renewing its lease.',
+}
+
+/** Without a sign of life for so long, a member on our stream is lost; with the detection of a silent stream and a write it stays below 15 s. */
+const LOST_AFTER_MS = seconds(13.5)
+/** A stream that ended a moment ago is about to come back: the agent was restarted, or its connection was cut. */
+const BACK_WITHIN_MS = seconds(3)
+
+/** Of the agent on our stream, by the hub's clock. */
+export type StreamSign = Pick<AgentFacts, 'connected' | 'since' | 'heartbeatAt' | 'reason'>
+
+/**
+ * Judges a member by the stream of our agent, in whose name the hub writes: available while it speaks and its API server
+ * answers it, unknown once it is lost.
+ * @param api what the agent last said of the member's own API server; undefined: nothing yet
+ */
+export function judgeStream(inputs: {
+  /** undefined: the hub knows of no agent */
+  readonly sign: StreamSign | undefined
+  readonly api: ApiAnswer | undefined
+  readonly stored: Said['status'] | undefined
+  /** without a sign of life, ms; default 13.5 s */
+  readonly lostAfterMs?: number
+  readonly now: number
+}): Verdict {
+  const { sign, api, stored, lostAfterMs = LOST_AFTER_MS, now } = inputs
+  const lost = (why: string): Verdict => ({
+    said: stored === 'Unknown' ? undefined : { status: 'Unknown', reason: 'ManagedClusterStreamLost', message: why },
+    againMs: undefined,
+  })
+  // Before the first one came nothing is said.
+  if (!sign)
+    return stored === undefined ? { said: undefined, againMs: undefined } : lost('No agent of the cluster is known.')
+  if (sign.connected) return { said: api && ofApi(api), againMs: undefined }
+  const leftMs = Math.max(sign.since + BACK_WITHIN_MS, sign.heartbeatAt + lostAfterMs) - now
+  // A clock that was set back must not keep a dead member alive.
+  if (leftMs > 0) return { said: undefined, againMs: Math.min(leftMs, lostAfterMs) }
+  return lost(`The agent of the cluster is away${sign.reason ? `: ${sign.reason}` : ''}.`)
+}
+
+export type ApiAnswer = { readonly answers: true } | { readonly answers: false; readonly why: string }
+
+/** Whether the API server of a member answered its agent, by the last round. */
+export function apiAnswerOf(state: ClusterState): ApiAnswer | undefined {
+  const outcomes = Object.values(state.parts)
+  if (outcomes.length === 0) return undefined
+  const away = outcomes.filter(({ outcome }) => outcome === 'unreachable')
+  if (away.length < outcomes.length) return { answers: true }
+  return { answers: false, why: away[0]?.message ?? '' }
+}
+
+const ofApi = (api: ApiAnswer): Said =>
+  api.answers
+    ? { status: 'True', reason: 'ManagedClusterAvailable', message: 'Managed cluster is available' }
+    : {
+        status: 'False',
+        reason: 'ManagedClusterKubeAPIServerUnavailable',
+        message: `The API server of the cluster does not answer its agent${api.why ? `: ${api.why}` : ''}`,
+      }
+
+/** Judges the clock of a member: how far it was from ours when it last spoke. @param offsetMs theirs minus ours */
+export function judgeClock(offsetMs: number, graceMs: number): Said {
+  if (Math.abs(offsetMs) < graceMs)
+    return {
+      status: 'True',
+      reason: 'ManagedClusterClockSynced',
+      message: 'The clock of the managed cluster is synced with the hub.',
+    }
+  // Rounded, so that a clock that drifts does not write a status with every look.
+  const minutesOff = Math.round(Math.abs(offsetMs) / minutes(1))
+  return {
+    status: 'False',
+    reason: 'ManagedClusterClockOutOfSync',
+    message: `The clock of the managed cluster is about ${minutesOff} minutes ${offsetMs > 0 ? 'ahead of' : 'behind'} that of the hub; set it by NTP.`,
+  }
+}

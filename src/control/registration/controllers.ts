@@ -1,0 +1,187 @@
+import { Controller, Informer, onReferredChange, onSpecChange } from '#controller'
+import type { EventBus } from '#events'
+import { CLUSTER_NAME_LABEL } from '#kinds'
+import type { KubeClient, KubeObject, Resource } from '#kube'
+import { type Clock, invariant, seconds, steadyClock, systemClock } from '#model'
+import type { Logger, Metrics } from '#runtime'
+import type { StateReader } from '#state'
+import { LifeReconciler } from './life.ts'
+import { LifeController, signOf } from './life-controller.ts'
+import { MassLoss } from './mass-loss.ts'
+import { stateOf } from './member-index.ts'
+import { DEFAULT_REMOVAL_PATIENCE_MS, MembershipReconciler } from './membership.ts'
+import {
+  clusterLeases,
+  clusterNamespaces,
+  clusterRoleBindings,
+  clusterRoles,
+  conditionOf,
+  type Lease,
+  type ManagedCluster,
+  type ManagedClusterSet,
+  type ManagedClusterSetBinding,
+  managedClusterSetBindings,
+  managedClusterSets,
+  managedClusters,
+  monitored,
+  roleBindings,
+} from './objects.ts'
+import { BindingReconciler, SetReconciler } from './sets.ts'
+import { takingConflicts } from './status.ts'
+import { anyOf, clusterOf, labelsDiffer, onMembershipChange, withBuiltIn, withForgotten } from './triggers.ts'
+import { CONDITIONS, LEASE_NAME, MADE_FOR_MEMBERS } from './words.ts'
+
+/** What the controllers of members need. */
+export interface RegistrationOptions {
+  /** the hub's own API, where the objects are */
+  readonly hub: KubeClient
+  /** of the hub's own objects, such as ClusterConnections */
+  readonly namespace: string
+  /** of the whole fleet: what agents on our stream tell */
+  readonly state: Pick<StateReader, 'cluster' | 'availability'>
+  readonly events: Pick<EventBus, 'subscribe'>
+  /** default: the hub's */
+  readonly leaseClock?: 'hub' | 'member'
+  /** default: a member on our stream is lost within 15 s */
+  readonly streamLoss?: boolean
+  /** how long what belongs to a deleted member that is away is kept, ms; default 5 min */
+  readonly removalPatienceMs?: number
+  /** how long nobody is tainted after many were lost at once, ms; default 1 min */
+  readonly massLossPauseMs?: number
+  readonly logger: Logger
+  readonly metrics?: Metrics
+  readonly clock?: Clock
+  /** measures how long nothing was seen, however the clock of this machine is set */
+  readonly steady?: Clock
+  readonly random?: () => number
+}
+
+/** Clusters come and change their sets together: one count for all of them. */
+const SETS_CALM_MS = 200
+/** Amounts of a cluster move with every node; its first ones are waited for. */
+const FACTS_CALM_MS = seconds(60)
+const FIRST_FACTS_MS = 500
+/** First looks at the lives of many are spread, and none of them is late: a lease is old after minutes. */
+const SPREAD_PER_KEY_MS = 2
+
+/** The controllers of this module, for a Manager. They need the state of the whole fleet. */
+export function registrationReconcilers(options: RegistrationOptions): readonly Controller[] {
+  const { hub, namespace, state, logger, metrics, clock = systemClock, random = Math.random } = options
+  const { steady = steadyClock } = options
+  const inform = <T extends KubeObject>(
+    resource: Resource<T>,
+    more: { readonly namespace?: string; readonly labelSelector?: string; readonly fieldSelector?: string } = {},
+  ) => new Informer<T>({ kube: hub, resource, logger, clock, ...more })
+  const members = inform<ManagedCluster>(managedClusters)
+  const sets = inform<ManagedClusterSet>(managedClusterSets)
+  const bindings = inform<ManagedClusterSetBinding>(managedClusterSetBindings)
+  const namespaces = inform(clusterNamespaces, { labelSelector: CLUSTER_NAME_LABEL })
+  const connections = inform(monitored, { namespace })
+  const leases = inform<Lease>(clusterLeases, { fieldSelector: `metadata.name=${LEASE_NAME}` })
+  const grants = [clusterRoles, clusterRoleBindings, roleBindings].map(
+    (resource) => [resource, inform(resource, { labelSelector: MADE_FOR_MEMBERS })] as const,
+  )
+  const grantsOf = (resource: Resource): Informer<KubeObject> => {
+    const found = grants.find(([one]) => one === resource)
+    invariant(found, 'what gives rights is followed')
+    return found[1]
+  }
+  const [roles] = grants.map(([, informer]) => informer)
+  const shared = { hub, clock, logger }
+  const common = { logger, clock, random }
+
+  const membership = new MembershipReconciler({
+    ...{ ...shared, namespace, members, namespaces, connections, grants: grantsOf },
+    removalPatienceMs: options.removalPatienceMs ?? DEFAULT_REMOVAL_PATIENCE_MS,
+  })
+  const memberController = new Controller({
+    reconciler: takingConflicts(membership),
+    triggers: [
+      withForgotten(onMembershipChange(members), members, roles),
+      // Whoever changes or deletes what gives rights: it is as it must be in a moment.
+      ...[namespaces, ...grants.map(([, informer]) => informer)].map((informer) =>
+        onReferredChange(informer, (change) => clusterOf(change) ?? anyOf(members)),
+      ),
+      onReferredChange(connections, ({ key }) => (members.get({ name: key.name }) ? [{ name: key.name }] : [])),
+    ],
+    concurrency: 8,
+    ...common,
+  })
+
+  const judged = () => members.list().filter((one) => conditionOf(one, CONDITIONS.joined)?.status === 'True').length
+  const massLoss = new MassLoss({
+    members: judged,
+    ...(options.massLossPauseMs !== undefined && { pauseMs: options.massLossPauseMs }),
+    clock,
+    logger,
+  })
+  const life = new LifeReconciler({
+    ...{ ...shared, members, leases, state, massLoss, random, steady },
+    leaseClock: options.leaseClock ?? 'hub',
+    streamLoss: options.streamLoss ?? true,
+  })
+  const signs = new Map<string, string>()
+  const heard = (clusters: Iterable<string>): void => {
+    for (const cluster of clusters) {
+      const member = members.get({ name: cluster })
+      if (!member) {
+        signs.delete(cluster)
+        continue
+      }
+      const sign = signOf(state.cluster(cluster))
+      const isNews = signs.get(cluster) !== sign
+      signs.set(cluster, sign)
+      const factsMs = member.status?.capacity ? FACTS_CALM_MS : FIRST_FACTS_MS
+      lifeController.enqueue({ name: cluster }, isNews ? 0 : factsMs)
+    }
+  }
+  const lifeController: Controller = new LifeController(options.events, heard, {
+    reconciler: takingConflicts(life),
+    triggers: [
+      onMembershipChange(members),
+      onReferredChange(leases, (change) => (life.saw(change) ? [{ name: change.key.namespace ?? '' }] : [])),
+    ],
+    concurrency: 16,
+    spreadStartMs: (keys) => keys * SPREAD_PER_KEY_MS,
+    ...common,
+  })
+  const setController: Controller = new Controller({
+    reconciler: takingConflicts(new SetReconciler({ hub, members, sets, clock })),
+    triggers: [
+      withBuiltIn(onSpecChange(sets)),
+      // Any of them may select by any label.
+      onReferredChange(members, (change) => {
+        if (change.kind !== 'changed' || labelsDiffer(change)) setsMoved()
+        return []
+      }),
+    ],
+    concurrency: 2,
+    ...common,
+  })
+  const setsMoved = () => {
+    for (const { metadata } of sets.list()) setController.enqueue({ name: metadata.name }, SETS_CALM_MS)
+  }
+  const bindingController = new Controller({
+    reconciler: takingConflicts(new BindingReconciler({ hub, sets, bindings, clock })),
+    triggers: [
+      onSpecChange(bindings),
+      onReferredChange(sets, ({ key }) =>
+        bindings
+          .list()
+          .filter(({ spec }) => spec?.clusterSet === key.name)
+          .map(({ metadata: { name, namespace: of = '' } }) => ({ name, namespace: of })),
+      ),
+    ],
+    concurrency: 2,
+    ...common,
+  })
+  memberMetrics(metrics, members)
+  return [memberController, lifeController, setController, bindingController]
+}
+
+function memberMetrics(metrics: Metrics | undefined, members: Informer<ManagedCluster>): void {
+  metrics?.gauge('clusterpulse_members', 'ManagedClusters by what is known of them.', ['state'], (gauge) => {
+    gauge.reset()
+    for (const member of members.list()) gauge.inc({ state: stateOf(member) })
+  })
+}

@@ -1,0 +1,261 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { leases as allLeases, type KubeObject } from '#kube'
+import { minutes, seconds } from '#model'
+import { ManualClock } from '../../platform/controller/testing/manual-clock.ts'
+import { clusterLeases, managedClusters, monitored } from './objects.ts'
+import { aNode, anAgent, parts, SomeFleet } from './testing/fleet.ts'
+import {
+  aHub,
+  aMember,
+  anEmbeddedApi,
+  change,
+  exists,
+  HUB_NAMESPACE,
+  memberOf,
+  said,
+  type TestApi,
+  type TestHub,
+  until,
+} from './testing/hub.ts'
+import { CONDITIONS, LEASE_NAME, SKIP_CLOCK_CHECK, TAINTS } from './words.ts'
+
+let api: TestApi
+let hub: TestHub
+let clock: ManualClock
+let fleet: SomeFleet
+
+beforeEach(async () => {
+  api = await anEmbeddedApi()
+  clock = new ManualClock(Date.now())
+  fleet = new SomeFleet()
+})
+afterEach(async () => {
+  await hub?.stop()
+  await api[Symbol.asyncDispose]()
+})
+
+const start = async (over: Parameters<typeof aHub>[1] = {}) => {
+  hub = await aHub(api, { clock, fleet, random: () => 0, ...over })
+}
+const available = (name = 'east') => said(api, name, CONDITIONS.available)
+const taints = async (name = 'east') => ((await memberOf(api, name)).spec?.taints ?? []).map(({ key }) => key)
+const lease = (namespace = 'east') => api.kube.get(clusterLeases, { name: LEASE_NAME, namespace })
+/** Time passes in small steps, as what waits for it waits for the API as well. */
+const passes = async (ms: number, stepMs = seconds(1)) => {
+  for (let left = ms; left > 0; left -= stepMs) {
+    await clock.advance(Math.min(stepMs, left))
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+/** Until it holds, while time passes. */
+const inTime = (check: () => Promise<void>) =>
+  until(async () => {
+    await clock.advance(100)
+    await check()
+  })
+
+describe('a member with an agent of Open Cluster Management', () => {
+  const renew = (at: number, namespace = 'east') =>
+    api.kube.patch(
+      clusterLeases,
+      { name: LEASE_NAME, namespace },
+      { spec: { renewTime: new Date(at).toISOString().replace('Z', '000Z') } },
+      { kind: 'merge' },
+    )
+  /** As its agent writes it. */
+  const sayAvailable = async (name = 'east') => {
+    const { status } = await memberOf(api, name)
+    const now = new Date(clock.now()).toISOString()
+    const one = {
+      ...{ type: CONDITIONS.available, status: 'True', reason: 'ManagedClusterAvailable', message: '' },
+      lastTransitionTime: now,
+    }
+    const conditions = [...(status?.conditions ?? []).filter(({ type }) => type !== one.type), one]
+    await api.kube.patch(
+      managedClusters,
+      { name },
+      { status: { conditions } },
+      { kind: 'merge', subresource: 'status' },
+    )
+  }
+  const joined = async (over: Parameters<typeof aHub>[1] = {}) => {
+    await start(over)
+    await aMember(api, 'east', { transport: 'api' })
+    await inTime(async () => expect(await lease()).toBeDefined())
+    await sayAvailable()
+    await inTime(async () => expect(await taints()).toEqual([]))
+  }
+
+  it('is unknown after five leases, unreachable then, and comes back by what its agent says alone', async () => {
+    await joined()
+    await renew(clock.now())
+    await passes(minutes(4), seconds(10))
+    expect(await available()).toMatch(/^True/)
+    await passes(minutes(2), seconds(10))
+    await inTime(async () => expect(await available()).toBe('Unknown ManagedClusterLeaseUpdateStopped'))
+    await inTime(async () => expect(await taints()).toEqual([TAINTS.unreachable]))
+    await renew(clock.now())
+    await passes(seconds(10))
+    // The hub never says that it is available.
+    expect(await available()).toMatch(/^Unknown/)
+    await sayAvailable()
+    await inTime(async () => expect(await taints()).toEqual([]))
+    // And dies again.
+    await passes(minutes(6), seconds(10))
+    await inTime(async () => expect(await available()).toMatch(/^Unknown/))
+  })
+
+  it('lives on while it renews, though its clock is hours off, and the clock is said to be', async () => {
+    await joined()
+    for (let i = 0; i < 7; i++) {
+      await renew(clock.now() - minutes(120))
+      await passes(minutes(1), seconds(10))
+    }
+    expect(await available()).toMatch(/^True/)
+    expect(await said(api, 'east', CONDITIONS.clock)).toBe('False ManagedClusterClockOutOfSync')
+    await renew(clock.now())
+    await inTime(async () => expect(await said(api, 'east', CONDITIONS.clock)).toBe('True ManagedClusterClockSynced'))
+  })
+
+  it('has its clock left alone where it is annotated so', async () => {
+    await joined()
+    await change(api, 'east', { metadata: { annotations: { [SKIP_CLOCK_CHECK]: 'true' } } })
+    await passes(seconds(2))
+    await renew(clock.now() + minutes(120))
+    await passes(minutes(1), seconds(10))
+    expect(await said(api, 'east', CONDITIONS.clock)).toBeUndefined()
+  })
+
+  it('is not lost because the hub was away: a new one waits its whole grace', async () => {
+    await joined()
+    await hub.stop()
+    await clock.advance(minutes(30))
+    await start()
+    await passes(minutes(4), seconds(10))
+    expect(await available()).toMatch(/^True/)
+    await passes(minutes(2), seconds(10))
+    await inTime(async () => expect(await available()).toMatch(/^Unknown/))
+  })
+
+  it('has no connection, as nobody reads it for us', async () => {
+    await joined()
+    expect(await exists(api, monitored, 'east', HUB_NAMESPACE)).toBe(false)
+  })
+})
+
+describe('a member on our stream', () => {
+  const joined = async (name = 'east') => {
+    await aMember(api, name, { transport: 'stream' })
+    await fleet.tells(name, { agent: anAgent(clock.now()), parts: parts([aNode('a'), aNode('b')]) })
+    await inTime(async () => expect(await available(name)).toBe('True ManagedClusterAvailable'))
+  }
+  const loses = (name = 'east') =>
+    fleet.tells(name, { agent: anAgent(clock.now(), { connected: false, reason: 'the stream fell silent' }) })
+
+  it('is joined and available when its agent delivers, with what it has', async () => {
+    await start()
+    await joined()
+    expect(await said(api, 'east', CONDITIONS.joined)).toBe('True ManagedClusterJoined')
+    expect(await said(api, 'east', CONDITIONS.clock)).toBe('True ManagedClusterClockSynced')
+    expect((await memberOf(api, 'east')).status).toMatchObject({
+      version: { kubernetes: 'v1.33.1' },
+      capacity: { cpu: '16' },
+      allocatable: { cpu: '15' },
+    })
+    expect(await taints()).toEqual([])
+  })
+
+  it('is unknown within 15 s, unreachable then, and available again when its agent is back', async () => {
+    await start()
+    await joined()
+    await passes(seconds(30))
+    await loses()
+    await passes(seconds(3))
+    await passes(seconds(11))
+    await until(async () => expect(await available()).toBe('Unknown ManagedClusterStreamLost'))
+    await inTime(async () => expect(await taints()).toEqual([TAINTS.unreachable]))
+    await fleet.tells('east', { agent: anAgent(clock.now(), { epoch: 2 }) })
+    await inTime(async () => expect(await available()).toBe('True ManagedClusterAvailable'))
+    await inTime(async () => expect(await taints()).toEqual([]))
+  })
+
+  it('is not lost where its agent is back within a moment', async () => {
+    await start()
+    await joined()
+    const before = (await memberOf(api, 'east')).metadata.generation
+    await loses()
+    await passes(seconds(2))
+    await fleet.tells('east', { agent: anAgent(clock.now(), { epoch: 2 }) })
+    await passes(seconds(20))
+    expect(await available()).toMatch(/^True/)
+    expect((await memberOf(api, 'east')).metadata.generation).toBe(before)
+  })
+
+  it('is unavailable where its API server does not answer the agent', async () => {
+    await start()
+    await joined()
+    await fleet.tells('east', { parts: parts([], {}, 'unreachable') })
+    await inTime(async () => expect(await available()).toBe('False ManagedClusterKubeAPIServerUnavailable'))
+    await inTime(async () => expect(await taints()).toEqual([TAINTS.unavailable]))
+    // What it had is still what it was.
+    expect((await memberOf(api, 'east')).status?.capacity).toMatchObject({ cpu: '16' })
+  })
+
+  it('has its lease renewed once per heartbeat, whatever it tells meanwhile', async () => {
+    await start()
+    await joined()
+    const seen = new Set<string>()
+    const end = new AbortController()
+    const watched = (async () => {
+      for await (const event of api.kube.watch(allLeases, { namespace: 'east', signal: end.signal }))
+        if (event.type !== 'reset' && event.type !== 'deleted') seen.add(String((event.object as Lease).spec.renewTime))
+    })()
+    for (let s = 0; s < 300; s += 10) {
+      await fleet.tells('east', { sequence: s, agent: anAgent(clock.now()) })
+      await passes(seconds(10), seconds(5))
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    end.abort()
+    await watched.catch(() => undefined)
+    expect(seen.size).toBeGreaterThanOrEqual(3)
+    expect(seen.size).toBeLessThanOrEqual(5)
+  })
+
+  it('is judged by nobody while what agents told cannot be read', async () => {
+    await start()
+    await joined()
+    fleet.availabilityNow = { state: 'unavailable', since: clock.now(), reason: 'Redis is away' }
+    await loses()
+    await passes(seconds(30))
+    expect(await available()).toMatch(/^True/)
+    fleet.availabilityNow = { state: 'available' }
+    await inTime(async () => expect(await available()).toMatch(/^Unknown/))
+  })
+
+  it('that is denied is unknown, as its connection goes', async () => {
+    await start()
+    await joined()
+    await change(api, 'east', { spec: { hubAcceptsClient: false } })
+    await inTime(async () => expect(await exists(api, monitored, 'east', HUB_NAMESPACE)).toBe(false))
+    await fleet.forgets('east')
+    await inTime(async () => expect(await available()).toBe('Unknown ManagedClusterStreamLost'))
+  })
+
+  it('is not tainted where many are lost at once, until a minute later', async () => {
+    await start()
+    const names = Array.from({ length: 8 }, (_, i) => `m${i}`)
+    for (const name of names) await joined(name)
+    await passes(seconds(20))
+    for (const name of names) await loses(name)
+    await passes(seconds(16))
+    for (const name of names) await until(async () => expect(await available(name)).toMatch(/^Unknown/))
+    const tainted = async () => (await Promise.all(names.map(taints))).filter((keys) => keys.length > 0).length
+    expect(await tainted()).toBe(0)
+    await passes(minutes(1.5), seconds(5))
+    await inTime(async () => expect(await tainted()).toBe(names.length))
+  })
+})
+
+interface Lease extends KubeObject {
+  readonly spec: { readonly renewTime?: string }
+}

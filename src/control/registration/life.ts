@@ -1,0 +1,281 @@
+import { isDeepStrictEqual } from 'node:util'
+import {
+  againAfter,
+  type Condition,
+  done,
+  type Informer,
+  type ObjectChange,
+  type Outcome,
+  type Reconciler,
+} from '#controller'
+import { isKubeError, type KubeClient, type ObjectKey } from '#kube'
+import { type Clock, type ClusterState, seconds } from '#model'
+import type { Logger } from '#runtime'
+import type { StateReader } from '#state'
+import { apiAnswerOf, graceMs, judgeClock, judgeLease, judgeStream, leaseMs, type Verdict } from './availability.ts'
+import type { MassLoss } from './mass-loss.ts'
+import { memberFacts } from './member-facts.ts'
+import { clusterLeases, conditionOf, isJudged, type Lease, type ManagedCluster, managedClusters } from './objects.ts'
+import { labelsOf } from './rights.ts'
+import { keyOf, type SaidOf, say, versionOf } from './status.ts'
+import { taintsOf } from './taints.ts'
+import { transportOf } from './transport.ts'
+import { CONDITIONS, LEASE_NAME, SKIP_CLOCK_CHECK } from './words.ts'
+
+export interface LifeOptions {
+  readonly hub: KubeClient
+  readonly members: Pick<Informer<ManagedCluster>, 'get'>
+  readonly leases: Pick<Informer<Lease>, 'get'>
+  /** what agents on our stream tell */
+  readonly state: Pick<StateReader, 'cluster' | 'availability'>
+  readonly massLoss: MassLoss
+  /** by whose clock a lease is old; `member` as in Open Cluster Management */
+  readonly leaseClock: 'hub' | 'member'
+  /** false: a member on our stream is lost by its lease, too */
+  readonly streamLoss: boolean
+  readonly clock: Clock
+  /** measures how long nothing was seen, however the clock of this machine is set */
+  readonly steady: Clock
+  readonly random: () => number
+  readonly logger: Logger
+}
+
+/** What the hub saw of a lease. */
+interface Seen {
+  readonly renewTime: string
+  /** by the steady clock, ms */
+  readonly seenAt: number
+  /** the member's clock minus ours, where it was seen to be renewed; undefined: it was there when we began to look */
+  readonly offsetMs: number | undefined
+}
+
+const LOOK_AGAIN_MS = seconds(5)
+
+/** Says how members live: available or not, by lease or stream; whose clock is wrong; what they have; and taints those that are not there. */
+export class LifeReconciler implements Reconciler {
+  readonly name = 'life'
+  readonly #options: LifeOptions
+  readonly #seen = new Map<string, Seen>()
+  /** when the lease of a member on our stream is to be written next */
+  readonly #leaseDue = new Map<string, number>()
+
+  constructor(options: LifeOptions) {
+    this.#options = options
+  }
+
+  /** @returns whether the member is to be looked at for it */
+  saw(change: ObjectChange<Lease>): boolean {
+    const cluster = change.key.namespace ?? ''
+    if (change.kind === 'deleted') return this.#seen.delete(cluster)
+    const offsetMs = this.#note(cluster, change.object, change.kind === 'added')
+    const member = this.#options.members.get({ name: cluster })
+    if (offsetMs === undefined || !member) return false
+    // Nothing waits for a renewal but the clock: when the lease is old is looked at by time.
+    return conditionOf(member, CONDITIONS.clock)?.status !== judgeClock(offsetMs, graceOf(member)).status
+  }
+
+  /** @returns how far the clock was off, where it was seen to be renewed */
+  #note(cluster: string, lease: Lease, isFirst: boolean): number | undefined {
+    const renewTime = lease.spec?.renewTime ?? ''
+    const known = this.#seen.get(cluster)
+    if (known?.renewTime === renewTime) return undefined
+    const now = this.#options.clock.now()
+    const written = Date.parse(renewTime)
+    // One that was there already was renewed at any time before; of the future it is wrong whenever that was.
+    const isTelling = !Number.isNaN(written) && (!isFirst || known !== undefined || written > now)
+    const offsetMs = isTelling ? written - now : undefined
+    const agoMs = this.#options.leaseClock === 'member' && !Number.isNaN(written) ? now - written : 0
+    this.#seen.set(cluster, { renewTime, seenAt: this.#options.steady.now() - agoMs, offsetMs })
+    return offsetMs
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const member = this.#options.members.get(key)
+    if (!member) {
+      this.#seen.delete(key.name)
+      this.#leaseDue.delete(key.name)
+      return done
+    }
+    if (!isJudged(member)) return done
+    const { state } = this.#options
+    const known = state.cluster(key.name)
+    if (transportOf(member, Boolean(known?.agent)) === 'api') return this.#byLease(member, signal)
+    // What is not read, or may be old, says nothing of any member.
+    if (state.availability().state !== 'available') return againAfter(LOOK_AGAIN_MS)
+    return this.#byStream(member, known, signal)
+  }
+
+  async #byLease(member: ManagedCluster, signal: AbortSignal): Promise<Outcome> {
+    const { leases, massLoss } = this.#options
+    const { name, deletionTimestamp } = member.metadata
+    const isDeleting = deletionTimestamp !== undefined
+    const lease = leases.get({ name: LEASE_NAME, namespace: name })
+    if (!lease && !isDeleting) {
+      if (conditionOf(member, CONDITIONS.accepted)?.status !== 'True') return this.#settle(member, [], {}, signal)
+      const isMade = await this.#makeLease(member, signal)
+      return this.#settle(member, [], {}, signal, isMade ? graceOf(member) : LOOK_AGAIN_MS)
+    }
+    if (lease && !this.#seen.has(name)) this.#note(name, lease, true)
+    let verdict = this.#judge(member, isDeleting)
+    // A watch that stands still must not make a member look dead: one look of its own.
+    if (verdict.said && lease && (await this.#lookAgain(name, signal))) verdict = this.#judge(member, isDeleting)
+    if (verdict.said) massLoss.lost(name)
+    const offsetMs = this.#seen.get(name)?.offsetMs
+    const said = [...ofAvailable(verdict), ...ofClock(member, offsetMs)]
+    return this.#settle(member, said, {}, signal, verdict.againMs)
+  }
+
+  #judge(member: ManagedCluster, isDeleting: boolean): Verdict {
+    return judgeLease({
+      lease: this.#seen.get(member.metadata.name),
+      isDeleting,
+      graceMs: graceOf(member),
+      stored: conditionOf(member, CONDITIONS.available)?.status,
+      now: this.#options.steady.now(),
+    })
+  }
+
+  /** @returns whether it was renewed after all */
+  async #lookAgain(cluster: string, signal: AbortSignal): Promise<boolean> {
+    const { hub, steady } = this.#options
+    try {
+      const lease = await hub.get(clusterLeases, { name: LEASE_NAME, namespace: cluster }, signal)
+      return lease !== undefined && this.#note(cluster, lease, false) !== undefined
+    } catch (error) {
+      // Where the hub's own API is away, no agent can renew anything: the member has its whole grace again.
+      const known = this.#seen.get(cluster)
+      if (known && !signal.aborted) this.#seen.set(cluster, { ...known, seenAt: steady.now() })
+      throw error
+    }
+  }
+
+  async #byStream(member: ManagedCluster, state: ClusterState | undefined, signal: AbortSignal): Promise<Outcome> {
+    const { massLoss, clock, streamLoss } = this.#options
+    const agent = state?.agent ?? undefined
+    const verdict = judgeStream({
+      sign: agent,
+      api: state && apiAnswerOf(state),
+      stored: conditionOf(member, CONDITIONS.available)?.status,
+      ...(!streamLoss && { lostAfterMs: graceOf(member) }),
+      now: clock.now(),
+    })
+    if (verdict.said?.status === 'Unknown') massLoss.lost(member.metadata.name)
+    if (!agent?.connected || !state) return this.#settle(member, ofAvailable(verdict), {}, signal, verdict.againMs)
+    const leaseMs = await this.#renewLease(member, signal)
+    const said = [joined, ...ofAvailable(verdict), ...ofClock(member, agent.clockOffsetMs)]
+    return this.#settle(member, said, newIn(member, memberFacts(state)), signal, leaseMs)
+  }
+
+  /** Writes what differs, then the taints that follow. */
+  async #settle(
+    member: ManagedCluster,
+    said: readonly SaidOf[],
+    fields: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    againMs?: number,
+  ): Promise<Outcome> {
+    const { hub, clock, massLoss } = this.#options
+    const now = clock.now()
+    const written = await say(hub, managedClusters, member, { said, fields, now, signal })
+    const available = conditionOf(written, CONDITIONS.available)
+    const pauseMs = Math.max(massLoss.pauseMs(), calmMs(available, now))
+    if (!written.metadata.deletionTimestamp) {
+      const taints = taintsOf(written.spec?.taints ?? [], available?.status, {
+        mayAdd: pauseMs === 0,
+        timeAdded: rfc3339(now),
+      })
+      const patch = { metadata: versionOf(written), spec: { taints } }
+      if (taints) await hub.patch(managedClusters, keyOf(written), patch, { kind: 'merge', signal })
+    }
+    const waits = [againMs, ...(pauseMs > 0 ? [pauseMs] : [])].filter((ms) => ms !== undefined)
+    return waits.length > 0 ? againAfter(Math.max(1, Math.min(...waits))) : done
+  }
+
+  /** In the name of a member on our stream, at most once per heartbeat. @returns in how many ms it is due again */
+  async #renewLease(member: ManagedCluster, signal: AbortSignal): Promise<number> {
+    const { hub, clock, random } = this.#options
+    const { name, deletionTimestamp } = member.metadata
+    const everyMs = leaseMs(member.spec?.leaseDurationSeconds)
+    const now = clock.now()
+    const due = this.#leaseDue.get(name) ?? now
+    if (deletionTimestamp || due > now) return Math.min(Math.max(due - now, 1), everyMs * 1.25)
+    const waitMs = Math.ceil(everyMs * (1 + random() * 0.25))
+    try {
+      const spec = { renewTime: microTime(now) }
+      await hub.patch(clusterLeases, { name: LEASE_NAME, namespace: name }, { spec }, { kind: 'merge', signal })
+    } catch (error) {
+      if (!isKubeError(error, 'not_found')) throw error
+      if (!(await this.#makeLease(member, signal))) return LOOK_AGAIN_MS
+    }
+    this.#leaseDue.set(name, now + waitMs)
+    return waitMs
+  }
+
+  /** @returns false: its namespace is not there yet */
+  async #makeLease(member: ManagedCluster, signal: AbortSignal): Promise<boolean> {
+    const { hub, clock } = this.#options
+    const { name } = member.metadata
+    const lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: LEASE_NAME, namespace: name, labels: labelsOf(name) },
+      spec: {
+        holderIdentity: LEASE_NAME,
+        leaseDurationSeconds: leaseMs(member.spec?.leaseDurationSeconds) / 1000,
+        renewTime: microTime(clock.now()),
+      },
+    }
+    try {
+      await hub.create(clusterLeases, lease, signal)
+      return true
+    } catch (error) {
+      if (isKubeError(error, 'already_exists')) return true
+      // The namespace is about to come, or to go.
+      if (isKubeError(error, 'not_found') || (isKubeError(error) && error.apiMessage?.includes('being terminated')))
+        return false
+      throw error
+    }
+  }
+}
+
+/** Whether it is one of many that are lost together shows in a moment: until then it is not tainted. */
+const TOGETHER_MS = seconds(3)
+function calmMs(available: Condition | undefined, now: number): number {
+  if (available?.status !== 'Unknown') return 0
+  const leftMs = Date.parse(available.lastTransitionTime) + TOGETHER_MS - now
+  return leftMs > 0 ? Math.min(leftMs, TOGETHER_MS) : 0
+}
+
+const graceOf = (member: ManagedCluster): number => graceMs(member.spec?.leaseDurationSeconds)
+
+const joined: SaidOf = {
+  type: CONDITIONS.joined,
+  status: 'True',
+  reason: 'ManagedClusterJoined',
+  message: 'Managed cluster joined',
+}
+
+const ofAvailable = ({ said }: Verdict): readonly SaidOf[] => (said ? [{ type: CONDITIONS.available, ...said }] : [])
+
+function ofClock(member: ManagedCluster, offsetMs: number | undefined): readonly SaidOf[] {
+  if (offsetMs === undefined || member.metadata.annotations?.[SKIP_CLOCK_CHECK] === 'true') return []
+  return [{ type: CONDITIONS.clock, ...judgeClock(offsetMs, graceOf(member)) }]
+}
+
+/** The facts that the status does not say yet. */
+function newIn(member: ManagedCluster, facts: ReturnType<typeof memberFacts>): Readonly<Record<string, unknown>> {
+  const stored = member.status ?? {}
+  return Object.fromEntries(
+    Object.entries(facts).filter(([field, value]) => {
+      const known = stored[field as keyof typeof facts]
+      // Amounts of other resources, which somebody else wrote, stay.
+      const overlaid =
+        Array.isArray(value) || typeof value !== 'object' ? value : { ...(known as object | undefined), ...value }
+      return !isDeepStrictEqual(overlaid, known)
+    }),
+  )
+}
+
+const rfc3339 = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`
+/** metav1.MicroTime */
+const microTime = (at: number): string => new Date(at).toISOString().replace('Z', '000Z')

@@ -1,0 +1,52 @@
+import { type Clock, minutes, seconds } from '#model'
+import type { Logger } from '#runtime'
+
+const TOGETHER_MS = seconds(30)
+/** Fewer are never called a mass. */
+const MASS = 5
+const MASS_SHARE = 0.2
+
+export interface MassLossOptions {
+  /** members whose life is judged */
+  readonly members: () => number
+  /** how long nobody is tainted after many were lost at once, ms; default 1 min */
+  readonly pauseMs?: number
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/**
+ * Notices that many members are lost at once: then it is more likely the way to them, or the hub, than each of them. All of
+ * them are said to be unknown, and none is tainted for a while, so that nothing is moved away from them for it.
+ */
+export class MassLoss {
+  readonly #options: MassLossOptions
+  #lost: { readonly cluster: string; readonly at: number }[] = []
+  #until = Number.NEGATIVE_INFINITY
+
+  constructor(options: MassLossOptions) {
+    this.#options = options
+  }
+
+  lost(cluster: string): void {
+    const { members, clock, pauseMs = minutes(1), logger } = this.#options
+    const now = clock.now()
+    this.#lost = this.#lost.filter(({ at, cluster: other }) => now - at < TOGETHER_MS && other !== cluster)
+    this.#lost.push({ cluster, at: now })
+    if (this.#lost.length < Math.max(MASS, MASS_SHARE * members())) return
+    const began = now >= this.#until
+    this.#until = now + pauseMs
+    if (began)
+      logger.warn(
+        { members: this.#lost.length, pauseMs },
+        'many members were lost at once: look at the way to them first; none is tainted for a while',
+      )
+  }
+
+  /** How long nobody is tainted from now on, ms; 0: no longer. */
+  pauseMs(): number {
+    const { clock, pauseMs = minutes(1) } = this.#options
+    const leftMs = this.#until - clock.now()
+    return leftMs > 0 ? Math.min(leftMs, pauseMs) : 0
+  }
+}

@@ -1,0 +1,103 @@
+import { Informer } from '#controller'
+import type { KubeClient } from '#kube'
+import type { Clock, MemberFacts, MemberReader } from '#model'
+import type { Logger } from '#runtime'
+import {
+  conditionOf,
+  type ManagedCluster,
+  type ManagedClusterSet,
+  managedClusterSets,
+  managedClusters,
+} from './objects.ts'
+import { isInSet } from './set-members.ts'
+import { CONDITIONS, TRANSPORT } from './words.ts'
+
+/** Members as the hub's objects have them, followed by list and watch, for who shows them. */
+export class MemberIndex implements MemberReader, AsyncDisposable {
+  readonly #members: Informer<ManagedCluster>
+  readonly #sets: Informer<ManagedClusterSet>
+  #version = 0
+  #made: { readonly version: number; readonly members: readonly MemberFacts[] } | undefined
+
+  constructor({ hub, logger, clock }: { readonly hub: KubeClient; readonly logger: Logger; readonly clock: Clock }) {
+    this.#members = new Informer({ kube: hub, resource: managedClusters, logger, clock })
+    this.#sets = new Informer({ kube: hub, resource: managedClusterSets, logger, clock })
+    for (const informer of [this.#members, this.#sets])
+      informer.onChange(() => {
+        this.#version++
+      })
+  }
+
+  /** Does not wait for the hub's API, which may be away for now. */
+  start(): void {
+    this.#members.start()
+    this.#sets.start()
+  }
+
+  version(): number {
+    return this.#version + (this.isKnown() ? 1 : 0)
+  }
+
+  isKnown(): boolean {
+    return this.#members.isSynced && this.#sets.isSynced
+  }
+
+  members(): readonly MemberFacts[] {
+    const version = this.version()
+    if (this.#made?.version !== version) {
+      const sets = this.#sets.list()
+      const facts = this.#members.list().map((member) => memberFactsOf(member, sets))
+      this.#made = { version, members: facts.sort((a, b) => (a.name < b.name ? -1 : 1)) }
+    }
+    return this.#made.members
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#members.stop(), this.#sets.stop()])
+  }
+}
+
+/** What is known of a member in one word. */
+export function stateOf(member: ManagedCluster): MemberFacts['state'] {
+  if (member.metadata.deletionTimestamp) return 'leaving'
+  const accepted = conditionOf(member, CONDITIONS.accepted)
+  if (accepted?.status !== 'True') return accepted ? 'denied' : 'pending'
+  const available = conditionOf(member, CONDITIONS.available)?.status
+  return available === 'True' ? 'available' : available === 'False' ? 'unavailable' : 'unknown'
+}
+
+function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[]): MemberFacts {
+  const { name, labels = {}, annotations = {}, creationTimestamp } = member.metadata
+  const available = conditionOf(member, CONDITIONS.available)
+  const accepted = conditionOf(member, CONDITIONS.accepted)
+  const clock = conditionOf(member, CONDITIONS.clock)
+  // Why it is no member matters more than how it once was.
+  const told = accepted?.status === 'True' ? (available ?? accepted) : accepted
+  const transport = annotations[TRANSPORT]
+  return {
+    name,
+    state: stateOf(member),
+    accepted: accepted?.status === 'True',
+    joined: conditionOf(member, CONDITIONS.joined)?.status === 'True',
+    available: available?.status ?? null,
+    reason: told?.reason ?? '',
+    message: told?.message ?? '',
+    since: told ? momentOf(told.lastTransitionTime) : null,
+    createdAt: momentOf(creationTimestamp),
+    sets: sets
+      .filter((set) => isInSet(set, labels))
+      .map(({ metadata }) => metadata.name)
+      .sort(),
+    transport: transport === 'stream' || transport === 'api' ? transport : null,
+    kubernetesVersion: member.status?.version?.kubernetes ?? null,
+    clockSynced: clock ? clock.status === 'True' : null,
+    taints: (member.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`),
+    claims: Object.fromEntries((member.status?.clusterClaims ?? []).map((claim) => [claim.name, claim.value])),
+    labels,
+  }
+}
+
+function momentOf(text: string | undefined): number | null {
+  const at = Date.parse(text ?? '')
+  return Number.isNaN(at) ? null : at
+}

@@ -1,0 +1,301 @@
+import { isDeepStrictEqual } from 'node:util'
+import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
+import { CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, clusterNameProblem, DEFAULT_CLUSTER_SET } from '#kinds'
+import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
+import { type Clock, minutes, seconds } from '#model'
+import type { Logger } from '#runtime'
+import { nextToDelete } from './cleanup.ts'
+import {
+  clusterNamespaces,
+  conditionOf,
+  isJudged,
+  type ManagedCluster,
+  managedClusterAddOns,
+  managedClusters,
+  manifestWorks,
+  monitored,
+} from './objects.ts'
+import { type Grant, labelsOf, rightsOf, sharedRoles } from './rights.ts'
+import { keyOf, type SaidOf, say, versionOf } from './status.ts'
+import { transportOf } from './transport.ts'
+import { CONDITIONS, FINALIZERS, TRANSPORT } from './words.ts'
+
+export interface MembershipOptions {
+  readonly hub: KubeClient
+  /** of the hub's own objects, such as ClusterConnections */
+  readonly namespace: string
+  readonly members: Pick<Informer<ManagedCluster>, 'get'>
+  /** those that belong to clusters */
+  readonly namespaces: Pick<Informer<KubeObject>, 'get'>
+  /** what gives rights, by its resource; those of clusters, and the shared ones */
+  readonly grants: (resource: Resource) => Pick<Informer<KubeObject>, 'get' | 'list'>
+  readonly connections: Pick<Informer<KubeObject>, 'get'>
+  /** how long a member that is away keeps what belongs to it, ms */
+  readonly removalPatienceMs: number
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+const FIELD_MANAGER = 'clusterpulse-registration'
+const LOOK_AGAIN_MS = seconds(2)
+const FORCED_MS = 100
+const NAMESPACE_ENDS_MS = seconds(10)
+/** The group of all members would be that of this one. */
+const ALL_MEMBERS = 'managed-clusters'
+const isMemberName = (name: string): boolean => clusterNameProblem(name) === undefined && name !== ALL_MEMBERS
+/** Namespaces in which an agent must have no rights, whatever its cluster is called. */
+const RESERVED = /^(default|kube-.*|open-cluster-management(-.*)?|openshift(-.*)?)$/
+
+/**
+ * Makes membership true: who is accepted gets a namespace, exactly the rights of its identity, and is monitored; who is denied
+ * loses them at once; who is deleted leaves in order, with what belongs to it first and its rights last.
+ */
+export class MembershipReconciler implements Reconciler {
+  readonly name = 'membership'
+  readonly #options: MembershipOptions
+
+  constructor(options: MembershipOptions) {
+    this.#options = options
+  }
+
+  async reconcile({ name }: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const member = this.#options.members.get({ name })
+    if (!member) {
+      await this.#takeRights(name, [], signal)
+      return done
+    }
+    if (member.metadata.deletionTimestamp) return this.#leave(member, signal)
+    const isAccepted = member.spec?.hubAcceptsClient === true
+    const marked = await this.#mark(member, isAccepted, signal)
+    return isAccepted ? this.#accept(marked, signal) : this.#refuse(marked, signal)
+  }
+
+  /** The set of who names none, and what must be done before an accepted one may go. */
+  async #mark(member: ManagedCluster, isAccepted: boolean, signal: AbortSignal): Promise<ManagedCluster> {
+    const { labels = {}, annotations = {}, finalizers = [] } = member.metadata
+    const missing = isAccepted
+      ? [FINALIZERS.rights, FINALIZERS.resources].filter((one) => !finalizers.includes(one))
+      : []
+    const patch = {
+      ...(!labels[CLUSTER_SET_LABEL] && { labels: { [CLUSTER_SET_LABEL]: DEFAULT_CLUSTER_SET } }),
+      ...(missing.length > 0 && { finalizers: [...finalizers, ...missing] }),
+      ...(isAccepted && !annotations[TRANSPORT] && { annotations: { [TRANSPORT]: this.#transportOf(member) } }),
+    }
+    if (Object.keys(patch).length === 0) return member
+    const metadata = { ...versionOf(member), ...patch }
+    return this.#options.hub.patch(managedClusters, keyOf(member), { metadata }, { kind: 'merge', signal })
+  }
+
+  #transportOf(member: ManagedCluster) {
+    const { connections, namespace } = this.#options
+    return transportOf(member, connections.get({ name: member.metadata.name, namespace }) !== undefined)
+  }
+
+  async #accept(member: ManagedCluster, signal: AbortSignal): Promise<Outcome> {
+    const { hub, logger, clock } = this.#options
+    const { name } = member.metadata
+    const fault = await this.#namespace(name, signal)
+    if (fault) {
+      // Nothing of a former acceptance stays in a place where it cannot be.
+      await this.#takeRights(name, [], signal)
+      await this.#say(member, [{ type: CONDITIONS.accepted, status: 'False', reason: 'Error', message: fault }], signal)
+      return againAfter(NAMESPACE_ENDS_MS)
+    }
+    for (const grant of [...sharedRoles, ...rightsOf(name, true)]) await this.#give(grant, signal)
+    if (this.#transportOf(member) === 'stream') await this.#monitor(member, signal)
+    const isNews = conditionOf(member, CONDITIONS.accepted)?.status !== 'True'
+    await say(hub, managedClusters, member, { said: [accepted], now: clock.now(), signal })
+    if (isNews) logger.info({ cluster: name }, 'a cluster was accepted as a member')
+    return done
+  }
+
+  async #refuse(member: ManagedCluster, signal: AbortSignal): Promise<Outcome> {
+    const { name } = member.metadata
+    const isNews = conditionOf(member, CONDITIONS.accepted)?.status === 'True'
+    // Its rights go first, whatever fails after that.
+    const rights = isMemberName(name) ? rightsOf(name, false) : []
+    for (const grant of rights) await this.#give(grant, signal)
+    await this.#takeRights(name, rights, signal)
+    if (!isJudged(member)) return done
+    await this.#forgetConnection(member, signal)
+    await this.#say(member, [denied], signal)
+    if (isNews) this.#options.logger.info({ cluster: name }, 'a member was denied: its rights are taken away')
+    return done
+  }
+
+  /** Add-ons first, then works, each in their order; then rights. A member that is away cannot hold them for ever. */
+  async #leave(member: ManagedCluster, signal: AbortSignal): Promise<Outcome> {
+    const { hub, clock, logger } = this.#options
+    const { name, finalizers = [] } = member.metadata
+    const ours: readonly string[] = [FINALIZERS.rights, FINALIZERS.resources]
+    if (!finalizers.some((one) => ours.includes(one))) return done
+    const addOns = await this.#remaining(managedClusterAddOns, name, signal)
+    const works = await this.#remaining(manifestWorks, name, signal)
+    const [resource, turn] = addOns.length > 0 ? [managedClusterAddOns, addOns] : [manifestWorks, works]
+    if (turn.length > 0) {
+      const force = this.#isGone(member)
+      for (const object of nextToDelete(turn)) await this.#delete(resource, object, force, signal)
+      const message = `${addOns.length} add-ons and ${works.length} works are to be cleaned up by the agent${force ? '; it is away, so the hub does not wait for it' : ''}`
+      await this.#say(
+        member,
+        [{ type: CONDITIONS.deleting, status: 'False', reason: 'ResourceRemaining', message }],
+        signal,
+      )
+      return againAfter(force ? FORCED_MS : LOOK_AGAIN_MS)
+    }
+    await this.#forgetConnection(member, signal)
+    await this.#takeRights(name, [], signal)
+    const left = await this.#say(member, [nothingLeft], signal)
+    const kept = (left.metadata.finalizers ?? []).filter((one) => !ours.includes(one))
+    const metadata = { ...versionOf(left), finalizers: kept.length > 0 ? kept : null }
+    await ifThere(hub.patch(managedClusters, { name }, { metadata }, { kind: 'merge', signal }))
+    logger.info({ cluster: name, at: clock.now() }, 'a member left')
+    return done
+  }
+
+  /** Nobody is there to clean up: it never joined, or is away for longer than we wait. */
+  #isGone(member: ManagedCluster): boolean {
+    if (conditionOf(member, CONDITIONS.joined)?.status !== 'True') return true
+    if (conditionOf(member, CONDITIONS.available)?.status === 'True') return false
+    const since = Date.parse(member.metadata.deletionTimestamp ?? '')
+    return this.#options.clock.now() - since >= this.#options.removalPatienceMs
+  }
+
+  async #remaining(resource: Resource, namespace: string, signal: AbortSignal): Promise<readonly KubeObject[]> {
+    try {
+      return await this.#options.hub.listAll(resource, { namespace, signal })
+    } catch (error) {
+      if (isKubeError(error, 'not_found')) return [] // a kind that is not served has no objects
+      throw error
+    }
+  }
+
+  async #delete(resource: Resource, object: KubeObject, force: boolean, signal: AbortSignal): Promise<void> {
+    const { hub } = this.#options
+    const { deletionTimestamp, finalizers } = object.metadata
+    if (!deletionTimestamp) await ifThere(hub.delete(resource, keyOf(object), signal))
+    if (!force || !finalizers?.length) return
+    await ifThere(hub.patch(resource, keyOf(object), { metadata: { finalizers: null } }, { kind: 'merge', signal }))
+  }
+
+  /** @returns why the cluster can have none */
+  async #namespace(name: string, signal: AbortSignal): Promise<string | undefined> {
+    const { hub, namespaces, namespace } = this.#options
+    if (!isMemberName(name))
+      return `${name} can be no member's name: use at most 63 lower-case letters, digits and -; join anew under such a name`
+    if (name === namespace || RESERVED.test(name))
+      return `the namespace ${name} is not for a member; join anew under another name`
+    const labels = labelsOf(name)
+    const known = namespaces.get({ name }) ?? (await hub.get(clusterNamespaces, { name }, signal))
+    if (!known) {
+      const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }
+      await hub.create(clusterNamespaces, object, signal)
+      return undefined
+    }
+    if (known.metadata.deletionTimestamp)
+      return `the namespace ${name} is being deleted; it is made anew when that has ended. What holds it: kubectl get namespace ${name} -o yaml`
+    if (known.metadata.labels?.[CLUSTER_NAME_LABEL] === name) return undefined
+    await hub.patch(clusterNamespaces, { name }, { metadata: { labels } }, { kind: 'merge', signal })
+    return undefined
+  }
+
+  /** Brings an object that gives rights to what it must be, whoever changed it. */
+  async #give({ resource, object }: Grant, signal: AbortSignal): Promise<void> {
+    const known = this.#options.grants(resource).get(keyOf(object))
+    if (known && !known.metadata.deletionTimestamp && saysTheSame(known, object)) return
+    const { hub } = this.#options
+    await hub.patch(resource, keyOf(object), object, {
+      kind: 'apply',
+      fieldManager: FIELD_MANAGER,
+      force: true,
+      signal,
+    })
+  }
+
+  /** What a cluster has besides what it keeps. */
+  async #takeRights(name: string, keeps: readonly Grant[], signal: AbortSignal): Promise<void> {
+    const { hub, grants } = this.#options
+    for (const { resource, object } of rightsOf(name, true).toReversed()) {
+      const key = keyOf(object)
+      if (keeps.some((kept) => kept.resource === resource && kept.object.metadata.name === key.name)) continue
+      const known = grants(resource).get(key)
+      // Another's of the same name, where the informers follow ours alone, is not ours to delete.
+      if (!known || (resource.namespaced && known.metadata.namespace !== name)) continue
+      if (known.metadata.finalizers?.length)
+        await ifThere(hub.patch(resource, key, { metadata: { finalizers: null } }, { kind: 'merge', signal }))
+      if (!known.metadata.deletionTimestamp) await ifThere(hub.delete(resource, key, signal))
+    }
+  }
+
+  /** A member of ours is a cluster that is monitored like every other, as long as it is one. */
+  async #monitor({ metadata: { name, uid = '' } }: ManagedCluster, signal: AbortSignal): Promise<void> {
+    const { hub, connections, namespace, logger } = this.#options
+    if (connections.get({ name, namespace })) return
+    const { group, version, kind } = monitored
+    const owner = { apiVersion: 'cluster.open-cluster-management.io/v1', kind: 'ManagedCluster', name, uid }
+    const object = {
+      apiVersion: `${group}/${version}`,
+      kind,
+      metadata: { name, namespace, labels: labelsOf(name), ownerReferences: [owner] },
+      spec: { collectionMode: 'push' },
+    }
+    try {
+      await hub.create(monitored, object, signal)
+      logger.info({ cluster: name }, 'a member is monitored from now on')
+    } catch (error) {
+      if (!isKubeError(error, 'already_exists')) throw error
+    }
+  }
+
+  /** The one that it owns; what a person declared stays. */
+  async #forgetConnection({ metadata: { name, uid } }: ManagedCluster, signal: AbortSignal): Promise<void> {
+    const { hub, connections, namespace } = this.#options
+    const known = connections.get({ name, namespace })
+    if (known?.metadata.ownerReferences?.some((owner) => owner.uid === uid))
+      await ifThere(hub.delete(monitored, { name, namespace }, signal))
+  }
+
+  #say(member: ManagedCluster, said: readonly SaidOf[], signal: AbortSignal): Promise<ManagedCluster> {
+    const { hub, clock } = this.#options
+    return say(hub, managedClusters, member, { said, now: clock.now(), signal })
+  }
+}
+
+export const DEFAULT_REMOVAL_PATIENCE_MS = minutes(5)
+
+const accepted: SaidOf = {
+  type: CONDITIONS.accepted,
+  status: 'True',
+  reason: 'HubClusterAdminAccepted',
+  message: 'Accepted by hub cluster admin',
+}
+const denied: SaidOf = {
+  type: CONDITIONS.accepted,
+  status: 'False',
+  reason: 'HubClusterAdminDenied',
+  message: 'Denied by hub cluster admin',
+}
+const nothingLeft: SaidOf = {
+  type: CONDITIONS.deleting,
+  status: 'True',
+  reason: 'NoResource',
+  message: 'No cleaned resource in cluster ns.',
+}
+
+/** Whether the stored object says all that the wanted one does; what else the server put there does not matter. */
+function saysTheSame(stored: KubeObject, wanted: KubeObject): boolean {
+  const { labels = {}, finalizers = [] } = wanted.metadata
+  return (
+    ['rules', 'subjects', 'roleRef'].every((field) => isDeepStrictEqual(stored[field], wanted[field])) &&
+    Object.entries(labels).every(([label, value]) => stored.metadata.labels?.[label] === value) &&
+    finalizers.every((finalizer) => stored.metadata.finalizers?.includes(finalizer))
+  )
+}
+
+async function ifThere(call: Promise<unknown>): Promise<void> {
+  try {
+    await call
+  } catch (error) {
+    if (!isKubeError(error, 'not_found')) throw error
+  }
+}

@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CLUSTER_SET_LABEL } from '#kinds'
+import { type KubeObject, namespaces, whole } from '#kube'
+import {
+  clusterRoleBindings,
+  clusterRoles,
+  managedClusterAddOns,
+  managedClusterSetBindings,
+  managedClusterSets,
+  managedClusters,
+  manifestWorks,
+  monitored,
+  roleBindings,
+} from './objects.ts'
+import { bindingsOf, roleNameOf } from './rights.ts'
+import {
+  aHub,
+  aMember,
+  apis,
+  change,
+  exists,
+  HUB_NAMESPACE,
+  may,
+  memberOf,
+  said,
+  type TestApi,
+  type TestHub,
+  until,
+} from './testing/hub.ts'
+import { CLEANUP_PRIORITY, CONDITIONS, FINALIZERS, groupsOf } from './words.ts'
+
+describe.each(apis)('members on $title', ({ skip, open }) => {
+  let api: TestApi
+  let hub: TestHub
+  beforeAll(async () => {
+    if (skip) return
+    api = await open()
+    hub = await aHub(api)
+  }, 60_000)
+  afterAll(async () => {
+    await hub?.stop()
+    await api?.[Symbol.asyncDispose]()
+  })
+
+  const leases = (namespace: string) => ({
+    verb: 'update',
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    namespace,
+  })
+  const self = (name: string, verb: string) => ({
+    verb,
+    group: managedClusters.group,
+    resource: 'managedclusters',
+    name,
+  })
+
+  it.skipIf(skip)('one that asks sees itself and has nothing else, and is in the default set', async () => {
+    await aMember(api, 'asks', { accepted: false })
+    const [group] = groupsOf('asks')
+    await until(async () => expect(await may(api, group, self('asks', 'get'))).toBe(true))
+    expect(await may(api, group, self('asks', 'update'))).toBe(false)
+    expect(await may(api, group, self('other', 'get'))).toBe(false)
+    await until(async () => expect((await memberOf(api, 'asks')).metadata.labels?.[CLUSTER_SET_LABEL]).toBe('default'))
+    expect(await exists(api, whole(namespaces), 'asks')).toBe(false)
+    expect(await said(api, 'asks', CONDITIONS.accepted)).toBeUndefined()
+    // Who only asked goes without a trace.
+    await api.kube.delete(managedClusters, { name: 'asks' })
+    await until(async () => expect(await exists(api, clusterRoles, roleNameOf('asks'))).toBe(false))
+    expect(await exists(api, clusterRoleBindings, roleNameOf('asks'))).toBe(false)
+  })
+
+  it.skipIf(skip)(
+    'one that is accepted gets its namespace, its rights there and nowhere else, and is monitored',
+    async () => {
+      await aMember(api, 'east', { accepted: false, transport: 'stream' })
+      await change(api, 'east', { spec: { hubAcceptsClient: true } })
+      await until(async () => expect(await said(api, 'east', CONDITIONS.accepted)).toBe('True HubClusterAdminAccepted'))
+      const namespace = await api.kube.get(whole(namespaces), { name: 'east' })
+      expect(namespace?.metadata.labels).toMatchObject({ 'open-cluster-management.io/cluster-name': 'east' })
+      const [group] = groupsOf('east')
+      expect(await may(api, group, leases('east'))).toBe(true)
+      expect(await may(api, group, leases('default'))).toBe(false)
+      expect(await may(api, group, self('east', 'update'))).toBe(true)
+      const { metadata } = await memberOf(api, 'east')
+      expect(metadata.finalizers).toEqual(expect.arrayContaining([FINALIZERS.rights, FINALIZERS.resources]))
+      const connection = await api.kube.get(whole(monitored), { name: 'east', namespace: HUB_NAMESPACE })
+      expect(connection).toMatchObject({
+        metadata: { ownerReferences: [{ kind: 'ManagedCluster', name: 'east', uid: metadata.uid }] },
+        spec: { collectionMode: 'push' },
+      })
+    },
+  )
+
+  it.skipIf(skip)('what gives rights is made anew when somebody deletes or widens it', async () => {
+    await aMember(api, 'mended')
+    const [registration] = bindingsOf('mended')
+    const key = { name: registration?.object.metadata.name ?? '', namespace: 'mended' }
+    await until(async () => expect(await exists(api, roleBindings, key.name, key.namespace)).toBe(true))
+    await api.kube.delete(roleBindings, key)
+    await until(async () => expect(await exists(api, roleBindings, key.name, key.namespace)).toBe(true))
+    const all = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]
+    await api.kube.patch(clusterRoles, { name: roleNameOf('mended') }, { rules: all }, { kind: 'merge' })
+    const [group] = groupsOf('mended')
+    await until(async () => expect(await may(api, group, self('other', 'delete'))).toBe(false))
+    await api.kube.delete(clusterRoles, { name: 'open-cluster-management:managedcluster:work' })
+    await until(async () =>
+      expect(
+        await may(api, group, {
+          verb: 'get',
+          group: manifestWorks.group,
+          resource: 'manifestworks',
+          namespace: 'mended',
+        }),
+      ).toBe(true),
+    )
+  })
+
+  it.skipIf(skip)('one that is denied loses its rights at once, though works exist, and is not monitored', async () => {
+    await aMember(api, 'denied', { transport: 'stream' })
+    await until(async () => expect(await said(api, 'denied', CONDITIONS.accepted)).toMatch(/^True/))
+    await api.kube.create(manifestWorks, aWork('denied', 'w'))
+    await change(api, 'denied', { spec: { hubAcceptsClient: false } })
+    await until(async () => expect(await said(api, 'denied', CONDITIONS.accepted)).toBe('False HubClusterAdminDenied'))
+    const [group] = groupsOf('denied')
+    expect(await may(api, group, leases('denied'))).toBe(false)
+    expect(await may(api, group, self('denied', 'update'))).toBe(false)
+    expect(await may(api, group, self('denied', 'get'))).toBe(true)
+    for (const { object } of bindingsOf('denied'))
+      expect(await exists(api, roleBindings, object.metadata.name, 'denied')).toBe(false)
+    expect(await exists(api, monitored, 'denied', HUB_NAMESPACE)).toBe(false)
+    // And may come back.
+    await change(api, 'denied', { spec: { hubAcceptsClient: true } })
+    await until(async () => expect(await may(api, group, leases('denied'))).toBe(true))
+  })
+
+  it.skipIf(skip)('a connection that a person declared is neither owned nor deleted', async () => {
+    await api.kube.create(monitored, {
+      apiVersion: `${monitored.group}/${monitored.version}`,
+      kind: monitored.kind,
+      metadata: { name: 'watched', namespace: HUB_NAMESPACE },
+      spec: { collectionMode: 'push' },
+    })
+    await aMember(api, 'watched')
+    await until(async () => expect(await said(api, 'watched', CONDITIONS.accepted)).toMatch(/^True/))
+    expect((await memberOf(api, 'watched')).metadata.annotations).toMatchObject({
+      'clusterpulse.io/transport': 'stream',
+    })
+    await api.kube.delete(managedClusters, { name: 'watched' })
+    await until(async () => expect(await exists(api, managedClusters, 'watched')).toBe(false))
+    expect(await exists(api, monitored, 'watched', HUB_NAMESPACE)).toBe(true)
+  })
+
+  it.skipIf(skip)(
+    'one that is deleted leaves in order: add-ons, works by priority, rights; its namespace stays',
+    async () => {
+      await aMember(api, 'leaving', { transport: 'api' })
+      await until(async () => expect(await said(api, 'leaving', CONDITIONS.accepted)).toMatch(/^True/))
+      // It is there, so its agent cleans up.
+      await there(api, 'leaving')
+      await api.kube.create(managedClusterAddOns, anAddOn('leaving', 'metrics'))
+      await api.kube.create(manifestWorks, aWork('leaving', 'first'))
+      await api.kube.create(manifestWorks, aWork('leaving', 'last', '10'))
+      await api.kube.delete(managedClusters, { name: 'leaving' })
+      const going = async (name: string) =>
+        (await api.kube.get(manifestWorks, { name, namespace: 'leaving' }))?.metadata.deletionTimestamp !== undefined
+      await until(async () => expect(await said(api, 'leaving', CONDITIONS.deleting)).toBe('False ResourceRemaining'))
+      expect(await going('first')).toBe(false)
+      await letGo(api, managedClusterAddOns, 'leaving', 'metrics')
+      await until(async () => expect(await going('first')).toBe(true))
+      expect(await going('last')).toBe(false)
+      const [group] = groupsOf('leaving')
+      // Its agent needs its rights to end them.
+      expect(await may(api, group, leases('leaving'))).toBe(true)
+      await letGo(api, manifestWorks, 'leaving', 'first')
+      await until(async () => expect(await going('last')).toBe(true))
+      await letGo(api, manifestWorks, 'leaving', 'last')
+      await until(async () => expect(await exists(api, managedClusters, 'leaving')).toBe(false))
+      expect(await may(api, group, leases('leaving'))).toBe(false)
+      expect(await may(api, group, self('leaving', 'get'))).toBe(false)
+      const namespace = await api.kube.get(whole(namespaces), { name: 'leaving' })
+      expect(namespace?.metadata.deletionTimestamp).toBeUndefined()
+    },
+    40_000,
+  )
+
+  it.skipIf(skip)('one that never joined holds nothing when it is deleted', async () => {
+    await aMember(api, 'never')
+    await until(async () => expect(await said(api, 'never', CONDITIONS.accepted)).toMatch(/^True/))
+    await api.kube.create(manifestWorks, aWork('never', 'w'))
+    await api.kube.delete(managedClusters, { name: 'never' })
+    await until(async () => expect(await exists(api, managedClusters, 'never')).toBe(false))
+    expect(await exists(api, manifestWorks, 'w', 'never')).toBe(false)
+  })
+
+  it.skipIf(skip).each(['kube-system', HUB_NAMESPACE])('none gets rights in the namespace %s', async (name) => {
+    await aMember(api, name)
+    await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toBe('False Error'))
+    const [group] = groupsOf(name)
+    expect(await may(api, group, leases(name))).toBe(false)
+    await api.kube.delete(managedClusters, { name })
+    await until(async () => expect(await exists(api, managedClusters, name)).toBe(false))
+  })
+
+  it.skipIf(skip)('sets count their clusters, and the built-in ones are kept as they are meant', async () => {
+    await until(async () => expect(await exists(api, managedClusterSets, 'global')).toBe(true))
+    await api.kube.create(managedClusterSets, aSet('prod', { selectorType: 'ExclusiveClusterSetLabel' }))
+    const isEmpty = async (name: string) => {
+      const set = await api.kube.get(managedClusterSets, { name })
+      const one = set?.status?.conditions?.find(({ type }) => type === 'ClusterSetEmpty')
+      return one && `${one.status} ${one.message}`
+    }
+    await until(async () => expect(await isEmpty('prod')).toBe('True No ManagedCluster selected'))
+    await aMember(api, 'counted', { accepted: false })
+    await change(api, 'counted', { metadata: { labels: { [CLUSTER_SET_LABEL]: 'prod' } } })
+    await until(async () => expect(await isEmpty('prod')).toBe('False 1 ManagedClusters selected'))
+    const all = (await api.kube.listAll(managedClusters)).length
+    await until(async () => expect(await isEmpty('global')).toBe(`False ${all} ManagedClusters selected`))
+    const none = { clusterSelector: { selectorType: 'LabelSelector', labelSelector: { matchLabels: { a: 'b' } } } }
+    await api.kube.patch(managedClusterSets, { name: 'global' }, { spec: none }, { kind: 'merge' })
+    await until(async () =>
+      expect(
+        (await api.kube.get(managedClusterSets, { name: 'global' }))?.spec?.clusterSelector?.labelSelector,
+      ).toEqual({}),
+    )
+    await api.kube.delete(managedClusterSets, { name: 'default' })
+    await until(async () => expect(await exists(api, managedClusterSets, 'default')).toBe(true))
+  })
+
+  it.skipIf(skip)('a binding says whether there is its set', async () => {
+    const bound = async () => {
+      const binding = await api.kube.get(managedClusterSetBindings, { name: 'later', namespace: 'default' })
+      return binding?.status?.conditions?.find(({ type }) => type === 'Bound')?.reason
+    }
+    await api.kube.create(managedClusterSetBindings, {
+      apiVersion: 'cluster.open-cluster-management.io/v1beta2',
+      kind: 'ManagedClusterSetBinding',
+      metadata: { name: 'later', namespace: 'default' },
+      spec: { clusterSet: 'later' },
+    })
+    await until(async () => expect(await bound()).toBe('ClusterSetNotFound'))
+    await api.kube.create(managedClusterSets, aSet('later', {}))
+    await until(async () => expect(await bound()).toBe('ClusterSetBound'))
+    await api.kube.delete(managedClusterSets, { name: 'later' })
+    await until(async () => expect(await bound()).toBe('ClusterSetNotFound'))
+  })
+})
+
+const aSet = (name: string, clusterSelector: object): KubeObject => ({
+  apiVersion: 'cluster.open-cluster-management.io/v1beta2',
+  kind: 'ManagedClusterSet',
+  metadata: { name },
+  spec: { clusterSelector },
+})
+
+const aWork = (namespace: string, name: string, priority?: string): KubeObject => ({
+  apiVersion: `${manifestWorks.group}/${manifestWorks.version}`,
+  kind: manifestWorks.kind,
+  metadata: {
+    ...{ name, namespace, finalizers: [FINALIZERS.work] },
+    ...(priority !== undefined && { annotations: { [CLEANUP_PRIORITY]: priority } }),
+  },
+  spec: {
+    workload: { manifests: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'm', namespace: 'default' } }] },
+  },
+})
+
+const anAddOn = (namespace: string, name: string): KubeObject => ({
+  apiVersion: `${managedClusterAddOns.group}/${managedClusterAddOns.version}`,
+  kind: managedClusterAddOns.kind,
+  metadata: { name, namespace, finalizers: ['example.com/cleanup'] },
+  spec: {},
+})
+
+/** As the agent does once it has ended it on the member. */
+const letGo = ({ kube }: TestApi, resource: typeof manifestWorks, namespace: string, name: string) =>
+  kube.patch(resource, { name, namespace }, { metadata: { finalizers: null } }, { kind: 'merge' })
+
+async function there(api: TestApi, name: string): Promise<void> {
+  const now = new Date().toISOString()
+  const { status } = await memberOf(api, name)
+  const condition = (type: string) => ({
+    ...{ type, status: 'True', reason: type, message: '' },
+    lastTransitionTime: now,
+  })
+  const conditions = [...(status?.conditions ?? []), condition(CONDITIONS.joined), condition(CONDITIONS.available)]
+  await api.kube.patch(managedClusters, { name }, { status: { conditions } }, { kind: 'merge', subresource: 'status' })
+}

@@ -1,0 +1,89 @@
+import { againAfter, type Condition, type Reconciler, setCondition } from '#controller'
+import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
+import type { Said } from './availability.ts'
+
+/** What is said of one condition. */
+export type SaidOf = Said & { readonly type: string }
+
+interface WithConditions extends KubeObject {
+  readonly status?: { readonly conditions?: readonly Condition[] }
+}
+
+/**
+ * The conditions with these said. One whose status and reason stay is left as it is: a message that only moves is worth no
+ * write. Returns the very same array where nothing differs.
+ */
+export function saying(
+  conditions: readonly Condition[],
+  said: readonly SaidOf[],
+  generation: number | undefined,
+  now: number,
+): readonly Condition[] {
+  let next = conditions
+  for (const { type, status, reason, message } of said) {
+    const known = next.find((one) => one.type === type)
+    if (known?.status === status && known.reason === reason) continue
+    const observed = generation === undefined ? {} : { observedGeneration: generation }
+    next = setCondition(next, { type, status, reason, message: message.slice(0, 1024), ...observed }, now)
+  }
+  return next
+}
+
+/**
+ * Writes conditions, and other fields of the status with them, where they differ.
+ * @returns the object as stored then
+ * @throws KubeError `conflict` where somebody wrote it meanwhile: conditions of others must not be lost
+ */
+export async function say<T extends WithConditions>(
+  hub: KubeClient,
+  resource: Resource<T>,
+  object: T,
+  {
+    said,
+    fields = {},
+    now,
+    signal,
+  }: {
+    readonly said: readonly SaidOf[]
+    readonly fields?: Readonly<Record<string, unknown>>
+    readonly now: number
+    readonly signal: AbortSignal
+  },
+): Promise<T> {
+  const stored = object.status?.conditions ?? []
+  const conditions = saying(stored, said, object.metadata.generation, now)
+  if (conditions === stored && Object.keys(fields).length === 0) return object
+  const status = { ...fields, ...(conditions !== stored && { conditions }) }
+  return hub.patch(
+    resource,
+    keyOf(object),
+    { metadata: versionOf(object), status },
+    {
+      kind: 'merge',
+      subresource: 'status',
+      signal,
+    },
+  )
+}
+
+/** A patch with it fails where somebody wrote the object meanwhile. */
+export const versionOf = ({ metadata: { resourceVersion } }: KubeObject): { resourceVersion?: string } =>
+  resourceVersion === undefined ? {} : { resourceVersion }
+
+export const keyOf = ({ metadata: { name, namespace } }: KubeObject): ObjectKey =>
+  namespace ? { name, namespace } : { name }
+
+const AGAIN_MS = 50
+
+/** What was written meanwhile is in the informer in a moment: no fault, and no word in the log. */
+export const takingConflicts = (reconciler: Reconciler): Reconciler => ({
+  name: reconciler.name,
+  async reconcile(key, signal) {
+    try {
+      return await reconciler.reconcile(key, signal)
+    } catch (error) {
+      if (!isKubeError(error, 'conflict') || signal.aborted) throw error
+      return againAfter(AGAIN_MS)
+    }
+  },
+})

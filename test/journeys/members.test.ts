@@ -1,0 +1,339 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { clusterpulse, eventually, program, type Running } from '../process.ts'
+import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
+
+/** A hub that looks after members, and `kubectl` as its administrator. */
+interface Hub extends AsyncDisposable {
+  readonly kubeconfig: string
+  readonly pid: number
+}
+
+async function embedded(folder: string): Promise<Hub> {
+  const args = ['up', '--demo', '--data-dir', join(folder, 'data'), '--port', '0', '--control-plane-port', '0']
+  const hub = clusterpulse([...args, '--ingester-port', '0'])
+  await hub.says(/on http:\/\/127\.0\.0\.1:\d+/)
+  return {
+    kubeconfig: join(folder, 'data', 'kubeconfig'),
+    pid: hub.pid,
+    // Asked, not killed: the agent it started ends with it and writes no more.
+    [Symbol.asyncDispose]: async () => void (await hub.kill('SIGTERM')),
+  }
+}
+
+/** The manager, as a service account with what `deploy/` grants and no more. */
+async function onKubernetes(folder: string): Promise<Hub> {
+  let real: RealApiServer | undefined
+  let redis: TestRedis | undefined
+  let manager: Running | undefined
+  const stop = async () => {
+    await manager?.kill('SIGTERM')
+    await redis?.[Symbol.asyncDispose]()
+    await real?.stop()
+  }
+  try {
+    real = await startRealApiServer()
+    if (!real) throw new Error('no real kube-apiserver')
+    redis = await startRedis()
+    const kubeconfig = join(folder, 'admin.yaml')
+    await writeFile(kubeconfig, real.kubeconfig)
+    const kubectl = kubectlOf(kubeconfig)
+    await kubectl([
+      'apply',
+      '--server-side',
+      '-f',
+      'deploy/crds',
+      '-f',
+      'deploy/crds/ocm',
+      '-f',
+      'deploy/base/namespace.yaml',
+    ])
+    await kubectl(['wait', '--for=condition=Established', 'crd', '--all'])
+    const component = ['shared-roles', 'role', 'admission'].flatMap((name) => [
+      '-f',
+      `deploy/components/members/${name}.yaml`,
+    ])
+    await kubectl(['apply', '-n', 'clusterpulse', '-f', 'deploy/base/manager.yaml', ...component])
+    const token = (await kubectl(['-n', 'clusterpulse', 'create', 'token', 'clusterpulse-manager'])).trim()
+    const own = join(folder, 'manager.yaml')
+    await writeFile(own, real.kubeconfig.replace(/token: .*/, `token: ${token}`))
+    manager = clusterpulse(['manager', '--leader-elect'], {
+      env: {
+        ...{ KUBECONFIG: own, MEMBERS: 'true', INGESTER_ENABLED: 'false', DATA_DIR: join(folder, 'manager') },
+        ...{ REDIS_HOST: redis.host, REDIS_PORT: String(redis.port) },
+      },
+    })
+    return { kubeconfig, pid: manager.pid, [Symbol.asyncDispose]: stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+function kubectlOf(kubeconfig: string) {
+  return async (args: readonly string[], input?: string): Promise<string> => {
+    const run = program('kubectl', ['--kubeconfig', kubeconfig, ...args], input === undefined ? {} : { input })
+    const code = await run.ended()
+    if (code !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${code}: ${run.stderr()}${run.stdout()}`)
+    return run.stdout()
+  }
+}
+
+const noReal = noRealApiServer() ?? redisMissing
+const hubs = [
+  { title: 'the embedded hub', open: embedded, skip: noRealApiServer() },
+  { title: 'a hub on Kubernetes', open: onKubernetes, skip: noReal },
+].map((one) => ({ ...one, skip: process.env.CI_REQUIRE_ALL === '1' ? undefined : one.skip }))
+
+describe.each(hubs)('members of $title', ({ open, skip }) => {
+  let folder = ''
+  let hub: Hub
+  let kubectl: ReturnType<typeof kubectlOf>
+
+  beforeAll(async () => {
+    if (skip !== undefined) return
+    folder = await mkdtemp(join(tmpdir(), 'clusterpulse-members-'))
+    hub = await open(folder)
+    kubectl = kubectlOf(hub.kubeconfig)
+  }, 180_000)
+  afterAll(async () => {
+    await hub?.[Symbol.asyncDispose]()
+    if (folder) await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+  })
+
+  const agent = (cluster: string) => [
+    `--as=system:open-cluster-management:${cluster}:a`,
+    `--as-group=system:open-cluster-management:${cluster}`,
+    '--as-group=system:authenticated',
+  ]
+  const someone = ['--as=somebody', '--as-group=system:authenticated']
+  const asked = (name: string, accepted: boolean) =>
+    JSON.stringify({
+      apiVersion: 'cluster.open-cluster-management.io/v1',
+      kind: 'ManagedCluster',
+      metadata: { name },
+      spec: { hubAcceptsClient: accepted },
+    })
+  const canI = async (who: readonly string[], ...question: readonly string[]) =>
+    (await kubectl(['auth', 'can-i', ...who, ...question]).catch((error: unknown) => String(error))).includes('yes')
+  /** Lines of `can-i --list`, without how wide its columns are. */
+  const list = async (who: readonly string[], namespace: string) =>
+    (await kubectl(['auth', 'can-i', '--list', '-n', namespace, ...who]))
+      .split('\n')
+      .map((line) => line.replace(/\s+/g, ' ').trim())
+      .filter(Boolean)
+
+  it.skipIf(skip !== undefined)(
+    'who may make a ManagedCluster may not accept it',
+    async () => {
+      const rule = [
+        '--verb=get,list,watch,create,update,patch',
+        '--resource=managedclusters.cluster.open-cluster-management.io',
+      ]
+      await kubectl(['create', 'clusterrole', 'asks', ...rule])
+      await kubectl(['create', 'clusterrolebinding', 'asks', '--clusterrole=asks', '--user=bootstrap'])
+      await kubectl([
+        'create',
+        'clusterrole',
+        'joins',
+        '--verb=create',
+        '--resource=managedclustersets.cluster.open-cluster-management.io/join',
+      ])
+      await kubectl(['create', 'clusterrolebinding', 'joins', '--clusterrole=joins', '--user=bootstrap'])
+      const as = ['--as=bootstrap']
+      await expect(kubectl(['create', '-f', '-', ...as], asked('sly', true))).rejects.toThrow(/accept/)
+      await eventually(
+        () => kubectl(['create', '-f', '-', ...as], asked('west', false)),
+        (said) => said.includes('created'),
+      )
+      const accept = ['patch', 'managedcluster', 'west', '--type=merge', '-p', '{"spec":{"hubAcceptsClient":true}}']
+      await expect(kubectl([...accept, ...as])).rejects.toThrow(/accept/)
+      await kubectl(accept)
+      await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster', '--timeout=30s', 'managedcluster/west'])
+    },
+    90_000,
+  )
+
+  it.skipIf(skip !== undefined)(
+    'one has its rights in its own namespace, and in another only what everybody has and the lines for the whole cluster',
+    async () => {
+      await kubectl(['create', '-f', '-'], asked('c1', true))
+      await kubectl(['create', '-f', '-'], asked('c2', true))
+      for (const name of ['c1', 'c2'])
+        await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster', '--timeout=30s', `managedcluster/${name}`])
+      const everybody = await list(someone, 'c2')
+      const more = (await list(agent('c1'), 'c2')).filter((line) => !everybody.includes(line))
+      expect(more.sort()).toEqual(
+        [
+          'certificatesigningrequests.certificates.k8s.io [] [] [create get list watch]',
+          'managedclusters.register.open-cluster-management.io/clientcertificates [] [] [renew]',
+          'managedclusters.cluster.open-cluster-management.io [] [c1] [get list watch update]',
+          'managedclusters.cluster.open-cluster-management.io/status [] [c1] [patch update]',
+        ].sort(),
+      )
+      expect(await canI(agent('c1'), 'update', 'leases.coordination.k8s.io', '-n', 'c1')).toBe(true)
+      expect(await canI(agent('c1'), 'update', 'leases.coordination.k8s.io', '-n', 'c2')).toBe(false)
+      expect(await canI(agent('c1'), 'create', 'manifestworks.work.open-cluster-management.io', '-n', 'c1')).toBe(false)
+      expect(await canI(agent('c1'), 'get', 'secrets', '-n', 'c1')).toBe(false)
+    },
+    90_000,
+  )
+
+  it.skipIf(skip !== undefined)(
+    "one that its own agent says is available is shown so, and renews its lease, as Open Cluster Management's does",
+    async () => {
+      const now = new Date().toISOString()
+      const condition = (type: string, reason: string) => ({
+        ...{ type, reason, status: 'True', message: '' },
+        lastTransitionTime: now,
+      })
+      const stored = JSON.parse(await kubectl(['get', 'managedcluster', 'c1', '-o', 'json'])) as {
+        status: { conditions: object[] }
+      }
+      const conditions = [
+        ...stored.status.conditions.filter((one) => !JSON.stringify(one).includes('Available')),
+        condition('ManagedClusterJoined', 'ManagedClusterJoined'),
+        condition('ManagedClusterConditionAvailable', 'ManagedClusterAvailable'),
+      ]
+      const patch = [
+        'patch',
+        'managedcluster',
+        '--subresource=status',
+        '--type=merge',
+        '-p',
+        JSON.stringify({ status: { conditions } }),
+      ]
+      await kubectl([...patch, 'c1', ...agent('c1')])
+      await expect(kubectl([...patch, 'c2', ...agent('c1')])).rejects.toThrow(/forbidden/i)
+      const table = await eventually(
+        () => kubectl(['get', 'managedclusters']),
+        (text) => /^c1 +true +True +True/m.test(text),
+      )
+      expect(table).toMatch(/^NAME +HUB ACCEPTED +MANAGED CLUSTER URLS +JOINED +AVAILABLE +AGE/)
+      const lease = JSON.parse(await kubectl(['-n', 'c1', 'get', 'lease', 'managed-cluster-lease', '-o', 'json'])) as {
+        spec: object
+      }
+      const renewed = { ...lease, spec: { ...lease.spec, renewTime: now.replace('Z', '000Z') } }
+      await kubectl(['replace', '-f', '-', ...agent('c1')], JSON.stringify(renewed))
+      await kubectl([
+        'wait',
+        '--for=condition=ManagedClusterConditionClockSynced',
+        '--timeout=30s',
+        'managedcluster/c1',
+      ])
+      expect(await kubectl(['get', 'managedcluster', 'c1', '-o', 'jsonpath={.spec.taints}'])).toBe('')
+      expect(await kubectl(['get', 'managedcluster', 'c2', '-o', 'jsonpath={.spec.taints[*].key}'])).toContain(
+        'unreachable',
+      )
+    },
+    90_000,
+  )
+
+  it.skipIf(skip !== undefined)(
+    'one that is denied sees itself and nothing else; deleted, it is gone, and its namespace stays',
+    async () => {
+      await kubectl(['patch', 'managedcluster', 'c1', '--type=merge', '-p', '{"spec":{"hubAcceptsClient":false}}'])
+      await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster=False', '--timeout=30s', 'managedcluster/c1'])
+      const everybody = await list(someone, 'c1')
+      const more = (await list(agent('c1'), 'c1')).filter((line) => !everybody.includes(line))
+      expect(more).toEqual(['managedclusters.cluster.open-cluster-management.io [] [c1] [get list watch]'])
+      await kubectl(['delete', 'managedcluster', 'c1', 'c2', '--timeout=60s'])
+      expect((await list(agent('c1'), 'c1')).filter((line) => !everybody.includes(line))).toEqual([])
+      await kubectl(['get', 'namespace', 'c1', 'c2'])
+    },
+    120_000,
+  )
+
+  it.skipIf(skip !== undefined)(
+    'sets are there, count, and a binding finds them',
+    async () => {
+      const table = await eventually(
+        () => kubectl(['get', 'managedclustersets', 'default', 'global']),
+        (text) => text.includes('global'),
+      )
+      expect(table).toContain('default')
+      const message = [
+        'get',
+        'managedclusterset',
+        'global',
+        '-o',
+        'jsonpath={.status.conditions[?(@.type=="ClusterSetEmpty")].message}',
+      ]
+      await eventually(
+        () => kubectl(message),
+        (text) => text === '1 ManagedClusters selected',
+      )
+    },
+    90_000,
+  )
+})
+
+describe.skipIf(hubs[0]?.skip !== undefined)('a member whose agent pushes', () => {
+  it('is joined and available without a further step, and unknown within 15 s of its death', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'clusterpulse-member-'))
+    const hub = await embedded(folder)
+    const kubectl = kubectlOf(hub.kubeconfig)
+    try {
+      const asks = {
+        apiVersion: 'cluster.open-cluster-management.io/v1',
+        kind: 'ManagedCluster',
+        metadata: { name: 'edge-paris' },
+      }
+      await kubectl(['create', '-f', '-'], JSON.stringify({ ...asks, spec: { hubAcceptsClient: true } }))
+      await kubectl([
+        'wait',
+        '--for=condition=ManagedClusterConditionAvailable',
+        '--timeout=90s',
+        'managedcluster/edge-paris',
+      ])
+      const { status } = JSON.parse(await kubectl(['get', 'managedcluster', 'edge-paris', '-o', 'json'])) as {
+        status: { capacity: Record<string, string>; version: { kubernetes: string } }
+      }
+      expect(Number(status.capacity.cpu)).toBeGreaterThan(0)
+      expect(status.version.kubernetes).toMatch(/^v\d/)
+      const condition = '{.status.conditions[?(@.type=="ManagedClusterConditionAvailable")].reason}'
+      const reason = () => kubectl(['get', 'managedcluster', 'edge-paris', '-o', `jsonpath=${condition}`])
+      // Frozen: its socket stays open, and nothing comes.
+      process.kill(agentOf(hub.pid), 'SIGSTOP')
+      const died = Date.now()
+      await eventually(reason, (text) => text === 'ManagedClusterStreamLost', 60_000)
+      const changed = await kubectl([
+        'get',
+        'managedcluster',
+        'edge-paris',
+        '-o',
+        `jsonpath=${condition.replace('reason', 'lastTransitionTime')}`,
+      ])
+      // By the time written, which a loaded machine sees late.
+      expect(Date.parse(changed) - died).toBeLessThan(15_000)
+      process.kill(agentOf(hub.pid), 'SIGCONT')
+      await eventually(reason, (text) => text === 'ManagedClusterAvailable', 90_000)
+    } finally {
+      await hub[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+    }
+  }, 240_000)
+})
+
+/** The process of the agent among those that the hub started. */
+function agentOf(hub: number): number {
+  const parents = new Map<number, { readonly parent: number; readonly command: string }>()
+  for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8')
+      const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+      parents.set(Number(entry), {
+        parent,
+        command: readFileSync(`/proc/${entry}/cmdline`, 'utf8').replaceAll('\0', ' '),
+      })
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  for (const [pid, { parent, command }] of parents) if (parent === hub && / agent( |$)/.test(command)) return pid
+  throw new Error('the hub started no agent')
+}
