@@ -193,7 +193,7 @@ describe('kinds with several versions', () => {
       metadata: { annotations: { 'addon.open-cluster-management.io/v1alpha1-install-namespace': 'here' } },
     })
     expect(newer.body.spec).toEqual({})
-    const registrations = [{ type: 'KubeClient', kubeClient: { driver: 'csr' } }]
+    const registrations = [{ type: 'kubeClient', kubeClient: { driver: 'csr' } }]
     const told = await client.ask('PUT', at('v1beta1', '/hello/status'), {
       body: { ...newer.body, status: { registrations } },
     })

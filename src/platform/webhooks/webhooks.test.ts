@@ -154,7 +154,7 @@ describe.skipIf(skip)(`webhooks of a real kube-apiserver${skip ? ` (skipped: ${m
       apiVersion: 'addon.open-cluster-management.io/v1beta1',
       metadata: { annotations: { 'addon.open-cluster-management.io/v1alpha1-install-namespace': 'here' } },
     })
-    const registrations = [{ type: 'KubeClient', kubeClient: { driver: 'csr' } }]
+    const registrations = [{ type: 'kubeClient', kubeClient: { driver: 'csr' } }]
     await kube.patch(addOns, key, { status: { registrations } }, { kind: 'merge', subresource: 'status' })
     expect(await kube.get(older, key)).toMatchObject({
       spec: { installNamespace: 'here' },

@@ -8,6 +8,9 @@ export const INSTALL_NAMESPACE = `${ADDON_GROUP}/v1alpha1-install-namespace`
 /** Stands for "no default": the newer version names an object always. No object can be called so. */
 export const NO_DEFAULT = '__reserved_no_default__'
 const KUBE_CLIENT = 'kubernetes.io/kube-apiserver-client'
+/** The units of a certificate, and what configures an add-on by default, are called otherwise in the older version. */
+const [UNIT, UNITS] = ['organizationUnit', 'organizationUnits'] as const
+const [OLDER_DEFAULTS, DEFAULTS] = ['defaultconfigReferences', 'defaultConfigReferences'] as const
 
 const fields = (value: unknown): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
@@ -24,17 +27,21 @@ const part = (object: Fields, name: string, change: (part: Fields) => Fields): F
 const each = (object: Fields, name: string, change: (item: Fields) => Fields): Fields =>
   mapped(object, name, (value) => items(value).map(change))
 
+/** The same field by its other name. */
+const renamed = (object: Fields, from: string, to: string): Fields =>
+  from in object ? { ...without(object, from), [to]: object[from] } : object
+
 function newerRegistration(older: Fields, driver: unknown): Fields {
   const { signerName, subject } = older
-  return signerName === KUBE_CLIENT
-    ? { type: 'KubeClient', kubeClient: { ...given('subject', subject), ...given('driver', driver) } }
-    : { type: 'CustomSigner', customSigner: { ...given('signerName', signerName), ...given('subject', subject) } }
+  if (signerName === KUBE_CLIENT)
+    return { type: 'kubeClient', kubeClient: { ...given('subject', subject), ...given('driver', driver) } }
+  const named = part({ signerName, ...given('subject', subject) }, 'subject', (one) => renamed(one, UNIT, UNITS))
+  return { type: 'customSigner', customSigner: named }
 }
 
 function olderRegistration({ type, kubeClient, customSigner }: Fields): Fields {
-  if (type === 'KubeClient') return { signerName: KUBE_CLIENT, ...given('subject', fields(kubeClient).subject) }
-  const { signerName, subject } = fields(customSigner)
-  return { ...given('signerName', signerName), ...given('subject', subject) }
+  if (type === 'kubeClient') return { signerName: KUBE_CLIENT, ...given('subject', fields(kubeClient).subject) }
+  return part(fields(customSigner), 'subject', (one) => renamed(one, UNITS, UNIT))
 }
 
 /** A reference without what says the same twice. */
@@ -96,24 +103,19 @@ const olderConfig = ({ name, namespace, ...resource }: Fields): Fields =>
     ? resource
     : { ...resource, defaultConfig: { name, ...given('namespace', namespace) } }
 
-/** The same field by its other name. */
-const renamed = (object: Fields, from: string, to: string): Fields =>
-  from in object ? { ...without(object, from), [to]: object[from] } : object
-
 /** ClusterManagementAddOn: what may configure it, and what does unless said otherwise, is one list. */
 export const clusterManagementAddOnConversion: Conversion = {
-  toStored: (object) => ({
-    ...part(object, 'spec', (spec) =>
-      renamed(
-        each(without(spec, 'addOnConfiguration'), 'supportedConfigs', newerConfig),
-        'supportedConfigs',
-        'defaultConfigs',
-      ),
-    ),
-  }),
-  fromStored: (object) => ({
-    ...part(object, 'spec', (spec) =>
+  toStored(object) {
+    const newer = part(object, 'spec', (spec) => {
+      const known = each(without(spec, 'addOnConfiguration'), 'supportedConfigs', newerConfig)
+      return renamed(known, 'supportedConfigs', 'defaultConfigs')
+    })
+    return { ...part(newer, 'status', (status) => renamed(status, OLDER_DEFAULTS, DEFAULTS)) }
+  },
+  fromStored(object) {
+    const older = part(object, 'spec', (spec) =>
       renamed(each(spec, 'defaultConfigs', olderConfig), 'defaultConfigs', 'supportedConfigs'),
-    ),
-  }),
+    )
+    return { ...part(older, 'status', (status) => renamed(status, DEFAULTS, OLDER_DEFAULTS)) }
+  },
 }

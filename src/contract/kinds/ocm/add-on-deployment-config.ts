@@ -54,6 +54,15 @@ const Spec = Type.Object(
           }),
           resources: Type.Object(
             {
+              claims: Type.Optional(
+                Type.Array(
+                  Type.Object({
+                    name: Text(253, 'name of the claim in the pod'),
+                    request: Type.Optional(Text(253, 'which part of it; absent: all')),
+                  }),
+                  { ...keyedBy('name'), description: 'devices that are claimed' },
+                ),
+              ),
               requests: Type.Optional(Quantities('at least')),
               limits: Type.Optional(Quantities('at most')),
             },

@@ -3,7 +3,10 @@ import { defineKind, type KindObject } from '../kind.ts'
 import { CLUSTER_GROUP } from './names.ts'
 import { Word } from './parts.ts'
 
-const Spec = Type.Object({ value: Word(1024, 'what is claimed') }, { description: 'what the cluster says of itself' })
+const Spec = Type.Object(
+  { value: Type.Optional(Word(1024, 'what is claimed')) },
+  { description: 'what the cluster says of itself' },
+)
 
 /** A statement of a member about itself, kept on the member. */
 export const clusterClaim = defineKind({
@@ -19,6 +22,7 @@ export const clusterClaim = defineKind({
     'A statement of a member about itself, such as its platform or its region, kept on the member and shown in the status of its ManagedCluster.',
   columns: [],
   spec: Spec,
+  specOptional: true,
   example: {
     apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
     kind: 'ClusterClaim',

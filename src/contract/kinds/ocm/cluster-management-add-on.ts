@@ -11,6 +11,7 @@ const Rollout = Type.Optional(
   Type.Unsafe<Readonly<Record<string, unknown>>>({
     type: 'object',
     additionalProperties: true,
+    default: { type: 'All' },
     description: 'how a change reaches the clusters, such as {type: Progressive}; default: all at once',
   }),
 )
@@ -73,38 +74,39 @@ const OlderSpec = Type.Object(
   { description: 'what is wanted' },
 )
 
-const Status = Type.Object(
-  {
-    defaultconfigReferences: Type.Optional(
-      Type.Array(Type.Object({ ...ConfigResource, desiredConfig: HashedConfig('what shall be in force') }), {
-        ...keyedBy('group', 'resource'),
-        description: 'what configures it where nothing else is said',
-      }),
-    ),
-    installProgressions: Type.Optional(
-      Type.Array(
-        Type.Object({
-          namespace: Word(63, 'namespace of the placement'),
-          name: Word(253, 'name of the placement'),
-          configReferences: Type.Optional(
-            Type.Array(
-              Type.Object({
-                ...ConfigResource,
-                desiredConfig: HashedConfig('what shall be in force'),
-                lastKnownGoodConfig: HashedConfig('what was in force everywhere last'),
-                lastAppliedConfig: HashedConfig('what was put in force last'),
-              }),
-              { description: 'what configures it on these clusters' },
-            ),
-          ),
-          conditions: Conditions,
-        }),
-        { ...keyedBy('namespace', 'name'), description: 'how far it has come, by placement' },
-      ),
-    ),
-  },
-  { description: 'what is seen' },
+const Defaults = Type.Optional(
+  Type.Array(Type.Object({ ...ConfigResource, desiredConfig: HashedConfig('what shall be in force') }), {
+    ...keyedBy('group', 'resource'),
+    description: 'what configures it where nothing else is said',
+  }),
 )
+
+const shared = {
+  installProgressions: Type.Optional(
+    Type.Array(
+      Type.Object({
+        namespace: Word(63, 'namespace of the placement'),
+        name: Word(253, 'name of the placement'),
+        configReferences: Type.Optional(
+          Type.Array(
+            Type.Object({
+              ...ConfigResource,
+              desiredConfig: HashedConfig('what shall be in force'),
+              lastKnownGoodConfig: HashedConfig('what was in force everywhere last'),
+              lastAppliedConfig: HashedConfig('what was put in force last'),
+            }),
+            { description: 'what configures it on these clusters' },
+          ),
+        ),
+        conditions: Conditions,
+      }),
+      { ...keyedBy('namespace', 'name'), description: 'how far it has come, by placement' },
+    ),
+  ),
+}
+
+const Status = Type.Object({ defaultConfigReferences: Defaults, ...shared }, { description: 'what is seen' })
+const OlderStatus = Type.Object({ defaultconfigReferences: Defaults, ...shared }, { description: 'what is seen' })
 
 const columns: readonly Column[] = [{ name: 'DISPLAY NAME', type: 'string', jsonPath: '.spec.addOnMeta.displayName' }]
 
@@ -123,7 +125,13 @@ export const clusterManagementAddOn = defineKind({
   spec: Spec,
   status: Status,
   others: [
-    { version: 'v1alpha1', columns, spec: OlderSpec, status: Status, conversion: clusterManagementAddOnConversion },
+    {
+      version: 'v1alpha1',
+      columns,
+      spec: OlderSpec,
+      status: OlderStatus,
+      conversion: clusterManagementAddOnConversion,
+    },
   ],
   example: {
     apiVersion: `${ADDON_GROUP}/v1beta1`,

@@ -29,32 +29,34 @@ const OlderSpec = Type.Object(
 
 const user = Type.Optional(Text(1024, 'user name of its certificate'))
 const groups = Type.Optional(Type.Array(Text(1024, 'group'), { description: 'groups of its certificate' }))
-const organizationUnit = Type.Optional(Type.Array(Text(1024, 'unit'), { description: 'units of its certificate' }))
-const driver = Type.Optional(Text(64, 'how it proves who it is at the hub: csr or token'))
+const units = Type.Optional(Type.Array(Text(1024, 'unit'), { description: 'units of its certificate' }))
+const driver = Type.Optional(
+  OneOf(['csr', 'token'], { description: 'how it proves who it is at the hub: by certificate or by token' }),
+)
 const signerName = Type.String({ minLength: 5, maxLength: 571, description: 'who signs its certificate' })
 const subject = { description: 'who it is at the hub; absent: made of the names of add-on, cluster and agent' }
 
 const Registration = Type.Object({
-  type: OneOf(['KubeClient', 'CustomSigner'], {
-    description: 'KubeClient: it speaks to the API of the hub; CustomSigner: to something else, with a certificate',
+  type: OneOf(['kubeClient', 'customSigner'], {
+    description: 'kubeClient: it speaks to the API of the hub; customSigner: to something else, with a certificate',
   }),
   kubeClient: Type.Optional(
     Type.Object(
       { subject: Type.Optional(Type.Object({ user, groups }, subject)), driver },
-      { description: 'for type KubeClient' },
+      { description: 'for type kubeClient' },
     ),
   ),
   customSigner: Type.Optional(
     Type.Object(
-      { signerName, subject: Type.Optional(Type.Object({ user, groups, organizationUnit }, subject)) },
-      { description: 'for type CustomSigner' },
+      { signerName, subject: Type.Optional(Type.Object({ user, groups, organizationUnits: units }, subject)) },
+      { description: 'for type customSigner' },
     ),
   ),
 })
 
 const OlderRegistration = Type.Object({
-  signerName: Type.Optional(signerName),
-  subject: Type.Optional(Type.Object({ user, groups, organizationUnit }, subject)),
+  signerName,
+  subject: Type.Optional(Type.Object({ user, groups, organizationUnit: units }, subject)),
 })
 
 const shared = {

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { defineKind, type Fault, type KindObject } from '../kind.ts'
 import { OneOf } from '../words.ts'
 import { WORK_GROUP } from './names.ts'
-import { Conditions, ObjectName, Text, Word } from './parts.ts'
+import { Conditions, keyedBy, ObjectName, Text, Word } from './parts.ts'
 
 const Identifier = (description: string) =>
   Type.Object(
@@ -33,7 +33,7 @@ const FeedbackRule = Type.Object({
         path: Word(4096, 'where it is, below status'),
         version: Type.Optional(Text(63, 'version of the object; absent: the preferred one')),
       }),
-      { description: 'for type JSONPaths' },
+      { ...keyedBy('name'), description: 'for type JSONPaths' },
     ),
   ),
 })
@@ -81,7 +81,7 @@ const UpdateStrategy = Type.Object(
                 jsonPointers: Type.Optional(Type.Array(Text(4096, 'pointer'), { description: 'the fields' })),
                 jqPathExpressions: Type.Optional(Type.Array(Text(4096, 'expression'), { description: 'the fields' })),
               }),
-              { description: 'fields that members may change' },
+              { ...keyedBy('condition'), description: 'fields that members may change' },
             ),
           ),
         },
@@ -136,7 +136,10 @@ const Spec = Type.Object(
           ),
           updateStrategy: Type.Optional(UpdateStrategy),
           conditionRules: Type.Optional(
-            Type.Array(ConditionRule, { description: 'what conditions of the work follow from their status' }),
+            Type.Array(ConditionRule, {
+              ...keyedBy('condition'),
+              description: 'what conditions of the work follow from their status',
+            }),
           ),
         }),
         { description: 'what counts for single objects; the first that matches' },
@@ -203,7 +206,11 @@ const Status = Type.Object(
                 resourceMeta: ResourceMeta,
                 statusFeedback: Type.Optional(
                   Type.Object(
-                    { values: Type.Optional(Type.Array(FeedbackValue, { description: 'what was asked for' })) },
+                    {
+                      values: Type.Optional(
+                        Type.Array(FeedbackValue, { ...keyedBy('name'), description: 'what was asked for' }),
+                      ),
+                    },
                     { description: 'what of its status is reported' },
                   ),
                 ),

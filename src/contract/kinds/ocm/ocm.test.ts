@@ -308,11 +308,11 @@ describe('versions of add-ons', () => {
           fc.array(
             fc.oneof(
               fc.record({
-                type: fc.constant('KubeClient'),
+                type: fc.constant('kubeClient'),
                 kubeClient: fc.record({ subject, driver: fc.constant('csr') }),
               }),
               fc.record({
-                type: fc.constant('CustomSigner'),
+                type: fc.constant('customSigner'),
                 customSigner: fc.record({ signerName: fc.constant('example.com/x'), subject }),
               }),
             ),
@@ -354,8 +354,11 @@ describe('versions of add-ons', () => {
       spec: { configs: [] },
       status: {
         registrations: [
-          { type: 'KubeClient', kubeClient: { subject: { user: 'u' }, driver: 'token' } },
-          { type: 'CustomSigner', customSigner: { signerName: 'example.com/x', subject: { organizationUnit: ['o'] } } },
+          { type: 'kubeClient', kubeClient: { subject: { user: 'u' }, driver: 'token' } },
+          {
+            type: 'customSigner',
+            customSigner: { signerName: 'example.com/x', subject: { organizationUnits: ['o'] } },
+          },
         ],
         configReferences: [{ group: '', resource: 'r', desiredConfig: { name: 'n', namespace: 's' } }],
       },
