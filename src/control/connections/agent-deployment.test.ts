@@ -390,7 +390,7 @@ for (const { title, skip, open } of apis) {
 
     it('shows why its pod does not start, as the member has it', async () => {
       await deploy()
-      expect(troubleOf(await agentSigns(kube, signal))).toBeUndefined()
+      expect(troubleOf(await agentSigns(kube, signal), settings().address)).toBeUndefined()
       const name = `collector-${cluster}`
       const key = { name, namespace: 'clusterpulse-system' }
       const containers = [
@@ -411,7 +411,7 @@ for (const { title, skip, open } of apis) {
         ],
       }
       await kube.patch(whole(pods), key, { status }, { kind: 'merge', subresource: 'status' })
-      expect(troubleOf(await agentSigns(kube, signal))).toMatch(
+      expect(troubleOf(await agentSigns(kube, signal), settings().address)).toMatch(
         new RegExp(`^pod ${name}: ImagePullBackOff: Back-off pulling image "registry/agent:1"; set AGENT_IMAGE`),
       )
       await kube.delete(whole(pods), key)
@@ -428,7 +428,7 @@ for (const { title, skip, open } of apis) {
         },
       )
       await expect
-        .poll(async () => troubleOf(await agentSigns(kube, signal)), { timeout: 10_000 })
+        .poll(async () => troubleOf(await agentSigns(kube, signal), settings().address), { timeout: 10_000 })
         .toBe('no pod is made: FailedCreate: exceeded quota: small')
     })
 

@@ -91,6 +91,8 @@ const AGENT_AT = 'clusterpulse.io/agent-at'
 /** The last attempt at one member. */
 interface Attempt {
   readonly hash: string
+  /** of the hub, as the agent is told it */
+  readonly address: string
   /** what MetricSources read then; undefined: it was in a former life of the hub, and is taken for the same */
   readonly reads: string | undefined
   readonly at: number
@@ -221,6 +223,7 @@ export class AgentInstaller {
     const before = last?.hash === hash && end.kind !== 'kept' ? last.tries : 0
     const attempt: Attempt = {
       hash,
+      address,
       reads: JSON.stringify(reads ?? []),
       at: now,
       tries: isMissing ? before + 1 : 0,
@@ -246,14 +249,14 @@ export class AgentInstaller {
       ...(lacksRight(attempt, wish) && { againMs: Math.max(roleDueMs(attempt, wish), 1) }),
     }
     if (!wish.isMissing) return known
-    return { ...said(end, wish, end.kind === 'deployed' ? await this.#trouble(wish) : undefined), ...known }
+    return { ...said(end, wish, end.kind === 'deployed' ? await this.#trouble(wish, attempt) : undefined), ...known }
   }
 
-  /** Why the agent that was brought to the member does not start there, as the member shows it. */
-  async #trouble({ client, signal }: Wish): Promise<string | undefined> {
+  /** Why the agent that was brought to the member does not start there or come here, as the member shows it. */
+  async #trouble({ client, signal }: Wish, { address }: Attempt): Promise<string | undefined> {
     try {
       const kube = await client()
-      return kube && troubleOf(await agentSigns(kube, signal))
+      return kube && troubleOf(await agentSigns(kube, signal), address)
     } catch (error) {
       signal.throwIfAborted()
       throwOwnClose(error)
@@ -309,11 +312,12 @@ export class AgentInstaller {
    * An agent that delivers when the hub comes up was deployed by its former life: it is looked at within the time in which
    * drift is, not together with all others.
    */
-  #presumed(hash: string, { image }: AgentSettings, { object, isMissing, now }: Wish): Attempt | undefined {
+  #presumed(hash: string, { image, address }: AgentSettings, { object, isMissing, now }: Wish): Attempt | undefined {
     if (isMissing || !hasFinalizer(object)) return undefined
     const at = now - this.#options.random() * DRIFT_CHECK_MS
     const attempt: Attempt = {
       hash,
+      address,
       reads: undefined,
       at,
       tries: 0,

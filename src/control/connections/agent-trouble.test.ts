@@ -30,6 +30,8 @@ const event = (kind: string, name: string, reason: string, message: string, at =
     involvedObject: { kind, name },
   }) as KubeObject
 
+const HUB = 'hub.example:9443'
+
 describe('why an agent cannot start', () => {
   it.each<[string, Partial<AgentSigns>, RegExp | undefined]>([
     ['nothing there yet', {}, undefined],
@@ -119,7 +121,7 @@ describe('why an agent cannot start', () => {
       /Evicted: low on disk/,
     ],
   ])('names %s', (_, over, expected) => {
-    const said = troubleOf(signs(over))
+    const said = troubleOf(signs(over), HUB)
     if (expected) expect(said).toMatch(expected)
     else expect(said).toBeUndefined()
   })
@@ -131,12 +133,25 @@ describe('why an agent cannot start', () => {
       ...old,
       metadata: { ...old.metadata, deletionTimestamp: 'x', creationTimestamp: '2026-01-01T00:02:00Z' },
     }
-    expect(troubleOf(signs({ pods: [leaving, fresh, old] }))).toBeUndefined()
+    expect(troubleOf(signs({ pods: [leaving, fresh, old] }), HUB)).toBeUndefined()
     const events = [
       event('Pod', 'collector-1', 'FailedMount', 'late', '2026-01-01T00:00:09Z'),
       event('Pod', 'collector-1', 'FailedMount', 'early', '2026-01-01T00:00:02Z'),
       event('Node', 'collector-1', 'NotMine', 'no', '2026-01-01T00:01:09Z'),
     ]
-    expect(troubleOf(signs({ pods: [waiting('ContainerCreating')], events }))).toMatch(/late$/)
+    expect(troubleOf(signs({ pods: [waiting('ContainerCreating')], events }), HUB)).toMatch(/late$/)
+  })
+
+  it('is that another hub took it, which each of the two says of the other', () => {
+    const reportsTo = (address: string) => ({
+      deployment: {
+        ...deployment('Progressing', 'True', 'NewReplicaSetAvailable', ''),
+        spec: { template: { spec: { containers: [{ env: [{ name: 'INGESTER_ADDRESS', value: address }] }] } } },
+      },
+    })
+    expect(troubleOf(signs(reportsTo(HUB)), HUB)).toBeUndefined()
+    expect(troubleOf(signs(reportsTo('other.example:9443')), HUB)).toMatch(
+      /reports to other\.example:9443: .*set spec\.collectionMode to pull on one of them/,
+    )
   })
 })

@@ -69,12 +69,30 @@ interface Terminated {
 /** Waiting, but on the way. */
 const STARTING = new Set(['ContainerCreating', 'PodInitializing'])
 
-/** Why the agent cannot start, with what to do where that is known; undefined where nothing speaks against it. */
-export function troubleOf(signs: AgentSigns): string | undefined {
+/**
+ * Why the agent cannot start, or does not come here, with what to do where that is known; undefined where nothing speaks against it.
+ * @param address of the hub, as the agent was told it
+ */
+export function troubleOf(signs: AgentSigns, address: string): string | undefined {
+  const elsewhere = reportsElsewhere(signs.deployment, address)
+  if (elsewhere) return elsewhere
   const pod = newest(signs.pods.filter(({ metadata }) => !metadata.deletionTimestamp))
   const ofPod = pod ? podTrouble(pod, signs.events) : deploymentTrouble(signs.deployment)
   const all = [ofPod, claimTrouble(signs)].filter((text) => text !== undefined)
   return all.length === 0 ? undefined : all.join('; ').slice(0, 1500)
+}
+
+/** Each of two hubs that deploy to one member takes the agent of the other. */
+function reportsElsewhere(deployment: KubeObject | undefined, address: string): string | undefined {
+  const { template } = (deployment?.spec ?? {}) as { readonly template?: { readonly spec?: PodSpec } }
+  const env = template?.spec?.containers?.flatMap((container) => container.env ?? []) ?? []
+  const actual = env.find(({ name }) => name === 'INGESTER_ADDRESS')?.value
+  if (actual === undefined || actual === address) return undefined
+  return `the agent on the member was changed since this hub deployed it, and reports to ${actual}: if that is another hub, both deploy to this member; set spec.collectionMode to pull on one of them, or delete the connection there`
+}
+
+interface PodSpec {
+  readonly containers?: readonly { readonly env?: readonly { readonly name: string; readonly value?: string }[] }[]
 }
 
 function podTrouble(pod: KubeObject, listed: readonly KubeObject[]): string | undefined {
