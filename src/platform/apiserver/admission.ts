@@ -11,22 +11,8 @@ import type { ObjectStore } from './objects.ts'
 import type { Authorizer } from './rbac/index.ts'
 import { type Resource, type ServedResources, toStorage, toVersion } from './served.ts'
 import { ApiError } from './status.ts'
-import type { ApiObject } from './types.ts'
+import type { Admission, ApiObject } from './types.ts'
 import type { User } from './user.ts'
-
-/** What the rules say to one write, in the two moments in which they are asked. */
-export interface Admission {
-  /**
-   * The object as the rules make it, before its schema is checked.
-   * @throws ApiError Invalid, naming the rule
-   */
-  mutate(object: ApiObject, before: ApiObject | undefined): ApiObject
-  /**
-   * Asked when everything else about the write is decided. `object` is undefined where the write deletes.
-   * @throws ApiError Forbidden, Invalid, naming the rule
-   */
-  validate(object: ApiObject | undefined, before: ApiObject | undefined): void
-}
 
 /** One write, before its object is known. */
 export interface Write {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '#model'
-import type { Admission } from './admission.ts'
 import { CLEANUP_FINALIZER } from './crd.ts'
 import { ruleOf } from './kind-rules/index.ts'
 import { type ListQuery, listPage, type ObjectPage } from './list.ts'
@@ -8,7 +7,7 @@ import type { Predicate } from './selectors.ts'
 import { keyIn, type Resource, type ResourceName, type ServedResources, toStorage, toVersion } from './served.ts'
 import { ApiError, alreadyExists, conflict, deleted, forbidden, invalid, notFound, type Status } from './status.ts'
 import type { StoreEvent, Transaction, VersionedStore } from './store.ts'
-import type { ApiObject } from './types.ts'
+import type { Admission, ApiObject } from './types.ts'
 import { acceptObject, nameObject, prepareCreate, prepareUpdate, timestamp, type WriteOptions } from './write-rules.ts'
 
 /** Which object of a kind; without a namespace for kinds of the whole cluster. */

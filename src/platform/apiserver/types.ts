@@ -117,3 +117,17 @@ export interface FieldFault {
   readonly path: string
   readonly message: string
 }
+
+/** What the rules say to one write, in the two moments in which they are asked. */
+export interface Admission {
+  /**
+   * The object as the rules make it, before its schema is checked.
+   * @throws ApiError Invalid, naming the rule
+   */
+  mutate(object: ApiObject, before: ApiObject | undefined): ApiObject
+  /**
+   * Asked when everything else about the write is decided. `object` is undefined where the write deletes.
+   * @throws ApiError Forbidden, Invalid, naming the rule
+   */
+  validate(object: ApiObject | undefined, before: ApiObject | undefined): void
+}

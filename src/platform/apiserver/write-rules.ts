@@ -1,13 +1,12 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { Admission } from './admission.ts'
 import { trackUpdate } from './apply/index.ts'
 import { ruleOf } from './kind-rules/index.ts'
 import { annotationFaults, finalizerFaults, labelFaults, nameFaults, ownerFaults } from './names.ts'
 import { applyDefaults, prune, validate } from './schema/index.ts'
 import { groupVersion, type Resource } from './served.ts'
 import { ApiError, conflict, invalid, staleVersion } from './status.ts'
-import type { ApiObject, FieldFault } from './types.ts'
+import type { Admission, ApiObject, FieldFault } from './types.ts'
 
 export interface WriteOptions {
   /** decide everything, store nothing */
