@@ -84,6 +84,7 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
     { cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2', ...clients, ...CONNECTION_TIMES },
     answer,
   )
+  https.maxHeadersCount = 0 // beyond a number headers would be ignored, those that name another user too
   // A watch is silent for as long as nothing happens.
   https.requestTimeout = 0
   https.keepAliveTimeout = 60_000

@@ -83,6 +83,9 @@ function checkQuestion(kind: string, spec: ReviewSpec, namespace: string | undef
       'Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
     )
   if (kind === 'SelfSubjectAccessReview') return
+  const groups: unknown = spec.groups ?? []
+  if (!Array.isArray(groups) || groups.some((group) => typeof group !== 'string'))
+    refuse('spec.groups', 'Invalid value: must be a list of texts')
   if (!spec.user && !spec.groups?.length)
     refuse('spec.user', 'Invalid value: "": at least one of user or group must be specified')
   if (namespace === undefined) return

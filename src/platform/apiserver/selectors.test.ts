@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseFieldSelector, parseLabelSelector } from './selectors.ts'
+import { nameSelected, parseFieldSelector, parseLabelSelector } from './selectors.ts'
 import type { ApiObject } from './types.ts'
 
 const labelled = (labels?: Record<string, string>): ApiObject => ({
@@ -84,6 +84,23 @@ describe('parseFieldSelector', () => {
   it('knows the one name that is asked for', () => {
     expect(parseFieldSelector('spec.x=1,metadata.name=a', readers).name).toBe('a')
     expect(parseFieldSelector('metadata.name!=a', readers).name).toBeUndefined()
+  })
+
+  it('are decided by no name but the one they select', () => {
+    const everyField = new Proxy({}, { get: () => () => 'a' })
+    const piece = fc.constantFrom('metadata.name', 'metadata.namespace', '=', '==', '!=', ',', '\\', 'a', 'n', ' ')
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), fc.constantFrom('a', 'n', 'x'), (pieces, name) => {
+        const text = pieces.join('')
+        const selected = nameSelected(text)
+        fc.pre(selected !== undefined && selected !== name)
+        const object = { ...labelled(), metadata: { name, namespace: 'n' } }
+        expect(parseFieldSelector(text, everyField).matches(object)).toBe(false)
+      }),
+      { numRuns: 2000 },
+    )
+    expect(nameSelected('metadata.namespace!=x\\,metadata.name=one')).toBeUndefined()
+    expect(nameSelected('metadata.namespace=n,metadata.name=one')).toBe('one')
   })
 
   it.each(['spec.y=1', 'x', '=a'])('refuses %j', (text) => {

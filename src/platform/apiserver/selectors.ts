@@ -173,17 +173,40 @@ function unknownField(field: string, readers: FieldReaders): string {
 
 const unescaped = (text: string): string => text.replace(/\\([\\,=])/g, '$1')
 
+interface FieldTerm {
+  readonly field: string
+  readonly operator: string
+  readonly value: string
+}
+
+/** @throws ApiError BadRequest where it cannot be read */
+const fieldTerms = (text: string): FieldTerm[] =>
+  splitTerms(text).map((term) => {
+    const match = /^([^=!]+)(!=|==|=)(.*)$/s.exec(term)
+    if (!match) throw new ApiError('BadRequest', `invalid selector: '${text}'; can't understand '${term}'`)
+    const [, field = '', operator = '', raw = ''] = match
+    return { field, operator, value: unescaped(raw) }
+  })
+
+/**
+ * The one name that everything a field selector matches has. Rights are decided by it, so it is read as the selector itself is.
+ * @returns undefined where there is none, or the selector cannot be read
+ */
+export function nameSelected(text: string): string | undefined {
+  try {
+    return fieldTerms(text).find(({ field, operator }) => field === 'metadata.name' && operator !== '!=')?.value
+  } catch {
+    return undefined // who may list at all hears why
+  }
+}
+
 /**
  * Reads a field selector: `a=b`, `a==b`, `a!=b`, joined by commas; `\` escapes.
  * @throws ApiError BadRequest where it cannot be read or the resource has no such field.
  */
 export function parseFieldSelector(text: string, readers: FieldReaders): FieldSelector {
   let name: string | undefined
-  const tests = splitTerms(text).map((term): Predicate => {
-    const match = /^([^=!]+)(!=|==|=)(.*)$/s.exec(term)
-    if (!match) throw new ApiError('BadRequest', `invalid selector: '${text}'; can't understand '${term}'`)
-    const [, field = '', operator, raw = ''] = match
-    const value = unescaped(raw)
+  const tests = fieldTerms(text).map(({ field, operator, value }): Predicate => {
     const read = everyKind[field] ?? readers[field]
     if (!read) throw new ApiError('BadRequest', unknownField(field, readers))
     if (operator === '!=') return (object) => read(object) !== value

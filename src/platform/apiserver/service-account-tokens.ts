@@ -8,7 +8,7 @@ import { timestamp } from './write-rules.ts'
 
 /** What `kubectl create token` asks. */
 export interface TokenRequest {
-  readonly spec?: {
+  readonly spec?: null | {
     readonly audiences?: readonly string[]
     readonly expirationSeconds?: number
     readonly boundObjectRef?: unknown
@@ -49,7 +49,8 @@ export class ServiceAccountTokens implements TokenHolders {
   }
 
   /** @throws ApiError NotFound for an account that is not there, Invalid for a life shorter than ten minutes */
-  async issue(key: ObjectKey, { spec = {} }: TokenRequest, dryRun: boolean): Promise<object> {
+  async issue(key: ObjectKey, { spec: asked }: TokenRequest, dryRun: boolean): Promise<object> {
+    const spec = asked ?? {}
     const account = this.#objects.get(accounts, key)
     if (!account)
       throw new ApiError('NotFound', `serviceaccounts "${key.name}" not found`, {
@@ -62,7 +63,7 @@ export class ServiceAccountTokens implements TokenHolders {
         'tokens bound to an object are not issued here: ask again without --bound-object-kind',
       )
     const seconds = spec.expirationSeconds ?? HOUR_S
-    if (seconds < SHORTEST_S)
+    if (!Number.isSafeInteger(seconds) || seconds < SHORTEST_S)
       throw new ApiError(
         'Invalid',
         `TokenRequest.authentication.k8s.io "${key.name}" is invalid: spec.expirationSeconds: Invalid value: ${seconds}: may not specify a duration less than 10 minutes`,

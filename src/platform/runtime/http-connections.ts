@@ -48,6 +48,8 @@ const NEARLY_FULL = 0.9
  * for whom there is no place is.
  */
 export function boundConnections(server: Server, bounds: ConnectionBounds): void {
+  // Their bytes bound headers. By their number the last ones would be ignored, and those say who somebody is.
+  server.maxHeadersCount = 0
   new BoundedConnections(server, bounds)
 }
 

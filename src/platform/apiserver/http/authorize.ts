@@ -1,5 +1,6 @@
 import type { Attempt } from '../rbac/index.ts'
 import { isRbac, refuseEscalation } from '../rbac/index.ts'
+import { nameSelected } from '../selectors.ts'
 import { ApiError } from '../status.ts'
 import type { WriteOptions } from '../write-rules.ts'
 import type { Call } from './call.ts'
@@ -41,8 +42,7 @@ function attemptOf({ method, query }: Pick<Call, 'method' | 'query'>, target: Ta
 }
 
 function selectedName(fieldSelector: string | null): string | undefined {
-  const terms = (fieldSelector ?? '').split(',').map((term) => /^metadata\.name==?([^=!]+)$/.exec(term.trim())?.[1])
-  const name = terms.find((term) => term !== undefined)
+  const name = nameSelected(fieldSelector ?? '')
   return name && !/[/%\\]/.test(name) && name !== '.' && name !== '..' ? name : undefined
 }
 

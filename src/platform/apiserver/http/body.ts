@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { finished } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { parse } from 'yaml'
 import { decodeObject, ProtobufError } from '../protobuf/index.ts'
@@ -11,7 +12,7 @@ export const MAX_BODY_BYTES = 3 * 1024 * 1024
 export async function readBody(request: IncomingMessage): Promise<Buffer> {
   const tooLarge = () => new ApiError('RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY_BYTES}`)
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
-  const source = request.headers['content-encoding'] === 'gzip' ? request.pipe(createGunzip()) : request
+  const source = request.headers['content-encoding'] === 'gzip' ? inflated(request) : request
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of source as AsyncIterable<Buffer>) {
@@ -20,6 +21,24 @@ export async function readBody(request: IncomingMessage): Promise<Buffer> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
+}
+
+/** Fails with BadRequest where it is no gzip, and ends with the connection. */
+function inflated(request: IncomingMessage): AsyncIterable<Buffer> {
+  const gunzip = createGunzip()
+  finished(request, (error) => void (error && gunzip.destroy(error)))
+  const refuse = (cause: Error): never => {
+    throw new ApiError('BadRequest', `the body is no gzip: ${cause.message}`, undefined, { cause })
+  }
+  return (async function* () {
+    try {
+      yield* request.pipe(gunzip) as AsyncIterable<Buffer>
+    } catch (error) {
+      refuse(error as Error)
+    } finally {
+      gunzip.destroy()
+    }
+  })()
 }
 
 /** The media type of a request's body, without parameters. */
@@ -58,6 +77,16 @@ export async function readObject(request: IncomingMessage): Promise<unknown> {
   const bytes = await readBody(request)
   if (bytes.length === 0) return {}
   return type === '' || type === 'application/json' ? parseJson(bytes) : parseYaml(bytes)
+}
+
+/**
+ * The fields of an object that is no resource, such as a question or options; none is the same as no fields.
+ * @throws ApiError as `readObject`, and BadRequest for what is no object
+ */
+export async function readFields(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  const body = (await readObject(request)) ?? {}
+  if (typeof body !== 'object' || Array.isArray(body)) throw new ApiError('BadRequest', 'the body is no object')
+  return body as Readonly<Record<string, unknown>>
 }
 
 function readBinary(bytes: Buffer): unknown {

@@ -22,7 +22,7 @@ export async function handleRequest(
   prefix: string,
   own: TokenHolders,
 ): Promise<void> {
-  const url = new URL(request.url ?? '/', 'http://server')
+  const url = addressOf(request.url)
   const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
   const holders = [own, server.tokens, server.bootstrapTokens]
   const user = certificateUser(request, server.clock.now()) ?? holderOf(holders, bearerToken(request))
@@ -45,6 +45,12 @@ export async function handleRequest(
   } catch (error) {
     await answerError(call, error)
   }
+}
+
+/** What begins with slashes is a path, however many they are; what cannot be read is one that nothing is served at. */
+function addressOf(text = '/'): Pick<URL, 'pathname' | 'searchParams'> {
+  const whole = text.startsWith('/') ? `http://server${text}` : text
+  return URL.canParse(whole) ? new URL(whole) : { pathname: text, searchParams: new URLSearchParams() }
 }
 
 const holderOf = (holders: readonly TokenHolders[], token: string | undefined): User | undefined => {

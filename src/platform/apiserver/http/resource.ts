@@ -11,7 +11,7 @@ import type { ApiObject } from '../types.ts'
 import type { WriteOptions } from '../write-rules.ts'
 import { negotiate, type Representation } from './accept.ts'
 import { checkAccess, guardOf, isTrue, type Target } from './authorize.ts'
-import { mediaType, readBody, readObject } from './body.ts'
+import { mediaType, readBody, readFields, readObject } from './body.ts'
 import type { Call } from './call.ts'
 import { sendList, sendObject, sendValue } from './respond.ts'
 import { watchResource } from './watch.ts'
@@ -80,7 +80,7 @@ const doesNothing = (kind: string): string =>
 async function handleReview(call: Call, kind: string, target: Target): Promise<void> {
   if (call.method !== 'POST') throw notAllowed()
   const how = negotiate(call.request.headers.accept, { protobuf: false, shapes: false })
-  const body = (await readObject(call.request)) as object
+  const body = await readFields(call.request)
   const answer = answerReview(
     kind,
     { kind, apiVersion: groupVersion(target), metadata: {}, ...body },
@@ -133,8 +133,9 @@ async function handleOne(call: Call, resource: Resource, target: Target & { read
   const how = representation(call, resource)
   const { objects } = call.server
   if (subresource === 'finalize' && resource.collection === '/namespaces' && call.method === 'PUT') {
-    const body = (await readObject(call.request)) as { spec?: { finalizers?: string[] } }
-    return sendObject(call, 200, how, resource, await objects.finalizeNamespace(key.name, body.spec?.finalizers ?? []))
+    const { finalizers = [] } = ((await readFields(call.request)).spec ?? {}) as { finalizers?: unknown }
+    if (!isTexts(finalizers)) throw new ApiError('BadRequest', 'spec.finalizers is no list of texts')
+    return sendObject(call, 200, how, resource, await objects.finalizeNamespace(key.name, finalizers))
   }
   if (subresource === 'token' && resource.collection === '/serviceaccounts') return handleToken(call, how, target)
   if (subresource === 'scale' && resource.scale) return handleScale(call, how, resource, target)
@@ -211,7 +212,7 @@ async function handlePatch(
 
 async function handleToken(call: Call, how: Representation, target: Target & { readonly name: string }): Promise<void> {
   if (call.method !== 'POST') throw notAllowed()
-  const asked = ((await readObject(call.request)) ?? {}) as TokenRequest
+  const asked = (await readFields(call.request)) as TokenRequest
   const answer = await call.server.tokens.issue(
     { name: target.name, namespace: target.namespace },
     asked,
@@ -346,8 +347,11 @@ function checkDryRun(values: readonly unknown[], kind: string): void {
 
 const POLICIES = ['Foreground', 'Background', 'Orphan']
 
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string')
+
 async function deleteOptions(call: Call, resource: Resource): Promise<DeleteOptions> {
-  const body = ((await readObject(call.request)) ?? {}) as DeleteOptions & { dryRun?: unknown }
+  const body = (await readFields(call.request)) as DeleteOptions & { dryRun?: unknown }
   const policy = call.query.get('propagationPolicy') ?? body.propagationPolicy
   if (policy && !POLICIES.includes(policy))
     throw unsupportedOption('DeleteOptions', 'propagationPolicy', policy, [...POLICIES, 'nil'])
@@ -394,10 +398,13 @@ function listQuery(call: Call, resource: Resource, namespace: string | undefined
   }
 }
 
+/** A longer timer would ring at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 function watchQuery(call: Call, resource: Resource, namespace: string | undefined) {
   const { query } = call
   const { matches } = selectors(call, resource)
-  const timeoutSeconds = numberOf(query, 'timeoutSeconds') ?? randomInt(1800, 3600)
+  const timeoutSeconds = numberOf(query, 'timeoutSeconds') || randomInt(1800, 3600)
   const sendInitialEvents = query.has('sendInitialEvents') && isTrue(query.get('sendInitialEvents'))
   if (query.has('sendInitialEvents') && query.get('resourceVersionMatch') !== 'NotOlderThan')
     throw new ApiError(
@@ -411,6 +418,6 @@ function watchQuery(call: Call, resource: Resource, namespace: string | undefine
     resourceVersion: query.get('resourceVersion') ?? '',
     bookmarks: isTrue(query.get('allowWatchBookmarks')),
     sendInitialEvents,
-    timeoutMs: timeoutSeconds * 1000,
+    timeoutMs: Math.min(timeoutSeconds * 1000, LONGEST_TIMER_MS),
   }
 }

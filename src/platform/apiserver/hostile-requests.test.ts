@@ -1,0 +1,77 @@
+import { connect } from 'node:tls'
+import { describe, expect, it } from 'vitest'
+import type { ApiListener } from './listen.ts'
+import { aServer, listening } from './test/server.ts'
+
+/** Sends what no client would, and reads all of the answer. */
+async function answerTo({ port, caPem }: ApiListener, request: string): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port, ca: caPem })
+  socket.once('secureConnect', () => socket.write(request))
+  let answer = ''
+  for await (const bytes of socket) answer += String(bytes)
+  return answer
+}
+
+const asAdmin = 'Host: x\r\nConnection: close\r\nAuthorization: Bearer admin-token\r\n'
+
+describe('a request', () => {
+  it('acts as another also where that stands behind thousands of other headers', async () => {
+    const { listener } = await listening(await aServer())
+    const many = 'a:\r\n'.repeat(2500)
+    const request = `GET /api/v1/secrets HTTP/1.1\r\n${asAdmin}${many}Impersonate-User: nobody\r\n\r\n`
+    expect(await answerTo(listener, request)).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  it.each(['//', '///', '//x:y', '//[', '/%', 'http://[/'])(
+    'is answered though it is addressed to %s',
+    async (path) => {
+      const { listener } = await listening(await aServer())
+      const head = 'Host: x\r\nConnection: close\r\n\r\n'
+      expect(await answerTo(listener, `GET ${path} HTTP/1.1\r\n${head}`)).toMatch(/^HTTP\/1\.1 40[01] /)
+    },
+  )
+
+  it('addressed with more slashes than one is for the same path', async () => {
+    const { listener } = await listening(await aServer())
+    expect(await answerTo(listener, `GET //api/v1/secrets HTTP/1.1\r\n${asAdmin}\r\n`)).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  it.each([
+    ['PUT', '/api/v1/namespaces/default/finalize', null, 200],
+    ['PUT', '/api/v1/namespaces/default/finalize', { spec: { finalizers: 5 } }, 400],
+    ['POST', '/api/v1/namespaces/default/serviceaccounts/a/token', { spec: null }, 201],
+    ['POST', '/api/v1/namespaces/default/serviceaccounts/a/token', { spec: { expirationSeconds: 'x' } }, 422],
+    ['POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', 'text', 400],
+    [
+      'POST',
+      '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+      { spec: { user: 'x', groups: 'system:masters', resourceAttributes: { verb: 'get' } } },
+      422,
+    ],
+  ])('is the fault of its sender: %s %s with %j', async (method, path, body, code) => {
+    const server = await aServer()
+    await server.objects.create({
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: 'a', namespace: 'default' },
+    })
+    const { client } = await listening(server)
+    expect((await client.ask(method, path, { body })).code).toBe(code)
+  })
+
+  it('whose body is no gzip is told so', async () => {
+    const { listener } = await listening(await aServer())
+    const head = `POST /api/v1/namespaces HTTP/1.1\r\n${asAdmin}Content-Encoding: gzip\r\nContent-Length: 7\r\n\r\n`
+    expect(await answerTo(listener, `${head}garbage`)).toMatch(/^HTTP\/1\.1 400 [\s\S]*is no gzip/)
+  })
+
+  it('watches for as long as it likes, beyond what a timer holds too', async () => {
+    const server = await aServer()
+    const { client } = await listening(server)
+    await using watch = await client.watch('/api/v1/configmaps', { timeoutSeconds: '99999999999' })
+    const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'default' } }
+    await new Promise((resolve) => setTimeout(resolve, 20)) // a timer that is too long rings after 1 ms
+    await server.objects.create(map)
+    expect((await watch.next())?.object.metadata.name).toBe('a')
+  })
+})
