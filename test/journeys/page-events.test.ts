@@ -234,6 +234,72 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     }
   })
 
+  it.each([
+    ['that are all here', 40],
+    ['of which a part is here', 1300],
+  ])(
+    '%s are as many in the head of their page as at its foot, at every moment',
+    { timeout: 240_000 },
+    async (_, first) => {
+      const now = hub.now()
+      const happens = (count: number) =>
+        hub.put(
+          withTables(
+            aCluster('south', hub.now(), { ageMs: 0, rounds: 1 }),
+            rowsOf(
+              'kubernetes-events',
+              Array.from({ length: count }, (_, place) => ({
+                ...{ namespace: 'shop', name: `e-${place}` },
+                values: {
+                  ...{
+                    type: place % 3 === 0 ? 'Warning' : 'Normal',
+                    reason: 'Happened',
+                    object: 'Pod/web',
+                    message: 'it',
+                  },
+                  ...{ count: 1, firstAt: now, lastAt: now + place, source: 'kubelet', node: 'n-0' },
+                },
+              })),
+            ),
+          ),
+        )
+      await happens(first)
+      const page = await visit('/types/kubernetes-events')
+      const foot = page.locator('.count [role=status]')
+      await expect.poll(() => foot.innerText(), patient).toMatch(/^\d[\d,]+ rows$/)
+      // Whatever is drawn, in whichever frame.
+      await page.evaluate(`window.differing = []
+      const look = () => {
+        const rows = [...document.querySelectorAll('.status-line > span, .count [role=status]')]
+          .map((one) => one.textContent).filter((text) => /^[\\d,]+ rows?$/.test(text))
+        const groups = [...document.querySelectorAll('.kind-summary .status-line')].map((line) => [...line.querySelectorAll('b')]
+          .reduce((sum, one) => sum + Number(one.textContent.replaceAll(',', '')), 0).toLocaleString('en-US') + ' rows')
+        const said = [...rows, groups[0]]
+        if (rows.length !== 2 || new Set(said).size !== 1) window.differing.push(said.join(' | '))
+      }
+      look()
+      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true })`)
+      const before = await foot.innerText()
+      for (let more = 1; more <= 12; more++) {
+        await happens(first + more)
+        await page.waitForTimeout(300)
+      }
+      await expect.poll(() => foot.innerText(), patient).not.toBe(before)
+      expect(await page.evaluate<string[]>('window.differing')).toEqual([])
+      await page.getByLabel('Group').selectOption('reason')
+      await page.locator('.row-groups').waitFor()
+      for (let more = 13; more <= 16; more++) {
+        await happens(first + more)
+        await page.waitForTimeout(700)
+      }
+      const numbers = await page.evaluate<string[]>(
+        `[...document.querySelectorAll('.status-line > span, .count [role=status]')].map((one) => one.textContent).filter((text) => /^[\\d,]+ rows$/.test(text))`,
+      )
+      expect(numbers).toHaveLength(2)
+      expect(new Set(numbers).size).toBe(1)
+    },
+  )
+
   it('are those of what a person may see', { timeout: 120_000 }, async () => {
     hub.gateway.visitor = { username: 'alice', email: '', groups: [] }
     const page = await visit('/events')

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { policiesOfManifest } from '#access'
+import type { FillingView } from '#http'
 import { buildPage, noBrowser } from '../../web/testing/browser.ts'
 import { complaintsOf } from '../page/axe.ts'
 import { aCluster, anAgent, type Cluster, demoFleet, type Wish } from '../page/clusters.ts'
@@ -563,6 +564,22 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await shown(page).toMatch(/Collection began [45] d ago/)
       await page.getByRole('button', { name: 'Show the newest' }).click()
       await drawn(page)
+    })
+
+    it('says how far a past that is made up has come, looks again while it comes, then says since when there is one', async () => {
+      let filling: FillingView | undefined
+      const now = (await openHub({ history: true, filling: () => filling })).now()
+      filling = { from: now - 30 * day, reached: now - 9.5 * day, to: now }
+      await hub.fill([aCluster('west', now, { ageMs: 4000, rounds: 60 })])
+      const page = await visit('/clusters/west/history?range=30d')
+      await page.getByText('filling the past').waitFor()
+      await page.getByText('9 of 30 days so far, made up for the demonstration').waitFor()
+      expect(await page.getByText('Nothing was repaired').count()).toBe(0)
+      filling = { ...filling, reached: now - 20 * day }
+      await page.getByText('20 of 30 days so far').waitFor()
+      filling = undefined
+      await page.getByText('filling the past').waitFor({ state: 'detached' })
+      await page.getByText(/Collection began .* ago; nothing is kept from before\./).waitFor()
     })
 
     it('says that there are no samples at all', async () => {

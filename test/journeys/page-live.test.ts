@@ -88,6 +88,54 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await expect.poll(() => names(page), patient).toEqual(['carts', 'stock', 'orders'])
   })
 
+  it('stand in their order as soon as nobody is at one of them: a click, or the heads of the columns, hold nothing', async () => {
+    const page = await visits.visit(`${base}${path}`)
+    await expect.poll(() => names(page), patient).toEqual(['stock', 'orders', 'carts'])
+    await page.locator('tbody tr').nth(1).locator('td').last().click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Used', exact: false }).first().click()
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'orders', 'stock'])
+    // The pointer is at the heads still.
+    await hub.put(west([row('carts', 90), row('orders', 30), row('stock', 40)]))
+    await expect.poll(() => names(page), patient).toEqual(['orders', 'stock', 'carts'])
+    expect(await page.getByText('order held while you read').count()).toBe(0)
+  })
+
+  it('stand still while text of them is selected, and say so', async () => {
+    const page = await visits.visit(`${base}${path}`)
+    await expect.poll(() => names(page), patient).toEqual(['stock', 'orders', 'carts'])
+    await page.evaluate("getSelection().selectAllChildren(document.querySelector('tbody tr td'))")
+    await hub.put(west([row('carts', 90), row('orders', 30), row('stock', 40)]))
+    await page.getByText('order held while you read').waitFor()
+    expect(await names(page)).toEqual(['stock', 'orders', 'carts'])
+    await page.evaluate('getSelection().removeAllRanges()')
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'stock', 'orders'])
+  })
+
+  it('stand in their order, however many are loaded, and those beyond what the stream tells are read again', async () => {
+    const count = 2400
+    const many = (changed: Readonly<Record<number, number>> = {}) =>
+      Array.from({ length: count }, (_, at) => row(`row-${String(at).padStart(4, '0')}`, changed[at] ?? 80 - at / 100))
+    await hub.put(west(many()))
+    const page = await visits.visit(`${base}${path}`)
+    await expect.poll(async () => (await names(page))[0], patient).toBe('row-0000')
+    const box = page.locator('.table-scroll')
+    const scrollTo = (top: number) => box.evaluate((element, to) => element.scrollTo(0, to), top)
+    // As far as rows are loaded, further and further.
+    for (const top of [20_000, 40_000, 90_000]) {
+      await scrollTo(top)
+      await page.waitForTimeout(300)
+    }
+    await page.getByText('loaded, more as you scroll').waitFor({ state: 'detached' })
+    await scrollTo(0)
+    await hub.put(west(many({ 700: 99 })))
+    await expect.poll(async () => (await names(page))[0], patient).toBe('row-0700')
+    await hub.put(west(many({ 700: 99, 2000: 98, 2300: 1 })))
+    await expect.poll(async () => (await names(page)).slice(0, 2), patient).toEqual(['row-0700', 'row-2000'])
+    await scrollTo(200_000)
+    await expect.poll(async () => (await names(page)).at(-1), patient).toBe('row-2300')
+  })
+
   it('reach every tab over one stream', async () => {
     const page = await visits.visit(`${base}/types/pvc?view=rows`)
     const other = await page.context().newPage()

@@ -416,6 +416,87 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByRole('button', { name: 'Clear the filter' }).click()
     })
 
+    it('says of each reason of when it is, folded and unfolded, in little room, and of every one while the hub is not heard', async () => {
+      const now = hub.now()
+      const message =
+        'its API did not answer within 10 s, after three attempts, by way of the proxy of its site, which did'
+      const away = { ageMs: 135_000, failure: { code: 'timeout', message } }
+      await hub.fill([
+        ...[1, 2].map((number) => aDeadCluster(`dead-${number}`, now)),
+        aCluster('alone-in-this', now, { ...away, failure: { code: 'proxy', message } }),
+        aCluster('here', now, { nodes: 5, notReady: 1 }),
+      ])
+      const page = await visit('/', { viewport: { width: 900, height: 900 } })
+      const box = page.locator('.attention')
+      const line = (text: string) => box.locator('li', { hasText: text })
+      /** Of when a line says that it is, as far as it is seen. */
+      const chip = async (text: string) => {
+        const tag = line(text).locator('.tag', { hasText: 'as of' }).first()
+        const [outer, inner] = [await box.boundingBox(), await tag.boundingBox()]
+        expect((inner?.x ?? 0) + (inner?.width ?? 0)).toBeLessThanOrEqual((outer?.x ?? 0) + (outer?.width ?? 0))
+        return tag.innerText()
+      }
+      await line('alone-in-this').waitFor()
+      expect(await chip('alone-in-this')).toMatch(/as of 2 min ago/)
+      expect(await chip('2 clusters:')).toMatch(/as of .* ago/)
+      await line('2 clusters:').locator('summary').click()
+      for (const name of ['dead-1', 'dead-2'])
+        await shown(box.locator('.names li', { hasText: name })).toMatch(/as of .* ago/)
+      expect(await chip('2 clusters:')).toMatch(/as of .* ago/)
+      expect(await line('here').getByText('as of').count()).toBe(0)
+      await gateway.stop()
+      await shown(line('here')).toMatch(/as of .* ago/)
+    })
+
+    it('breaks no word of an address, an image or a label in two, however little room there is', {
+      timeout: 120_000,
+    }, async () => {
+      const name = 'prod-eu-west-1-customers-000123'
+      const endpoint = `https://api.${name}.example:6443`
+      const labels = { 'topology.example.com/customer-segment': 'customers-of-the-first-kind.europe', site: 'paris' }
+      const message = `connection test failed: GET ${endpoint}/api/v1/namespaces?limit=1: connect ECONNREFUSED 203.0.113.117:6443`
+      await hub.fill([
+        aCluster(name, hub.now(), { labels }),
+        aCluster('away', hub.now(), { labels, ageMs: 135_000, failure: { code: 'refused', message } }),
+      ])
+      /** Parts of words of which a piece stands on the next line. */
+      const broken = (page: Page) =>
+        page.evaluate<string[]>(`(() => {
+          const found = []
+          const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
+          for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+            if (node.parentElement.closest('.vh, .name-cut, pre, code') || !node.parentElement.checkVisibility()) continue
+            for (const part of node.data.matchAll(/[A-Za-z0-9]{2,24}/g)) {
+              const range = document.createRange()
+              range.setStart(node, part.index)
+              range.setEnd(node, part.index + part[0].length)
+              const lines = new Set([...range.getClientRects()].filter(({ width }) => width > 0).map(({ top }) => Math.round(top)))
+              if (lines.size > 1) found.push(part[0] + ' in ' + node.parentElement.textContent)
+            }
+          }
+          return found
+        })()`)
+      const page = await visit(`/clusters/${name}`)
+      const paths = [`/clusters/${name}`, '/clusters/away', `/clusters/${name}/nodes/worker-1`, '/']
+      for (const path of paths)
+        for (const width of [1440, 900, 360]) {
+          await page.setViewportSize({ width, height: 900 })
+          await page.goto(`${base}${path}`)
+          await page.locator('main h1').waitFor()
+          await expect.poll(() => page.locator('.skeleton:visible').count(), patient).toBe(0)
+          expect([path, width, await broken(page)]).toEqual([path, width, []])
+        }
+      await page.goto(`${base}/clusters/${name}`)
+      // Copied it is the address, whole.
+      await shown(page.locator('.pairs div', { hasText: 'API' }).locator('dd')).toMatch(/^https:\/\/api\./)
+      const copied = await page.evaluate<string>(`(() => {
+        const term = [...document.querySelectorAll('.pairs dt')].find((one) => one.textContent === 'API')
+        getSelection().selectAllChildren(term.nextElementSibling)
+        return getSelection().toString().trim()
+      })()`)
+      expect(copied).toBe(endpoint)
+    })
+
     it('moves the table for no trouble that comes while the pointer is in it', async () => {
       await hub[Symbol.asyncDispose]()
       await openHub({}, [aCluster('calm', Date.now())])

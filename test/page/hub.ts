@@ -27,6 +27,7 @@ export interface PageHubOptions {
   readonly clockAheadMs?: number
   /** whether it keeps the past of what comes in; default: history is off */
   readonly history?: boolean
+  readonly filling?: ApiOptions['filling']
   readonly catalog?: ApiOptions['catalog']
   readonly trySource?: ApiOptions['trySource']
 }
@@ -109,6 +110,7 @@ export class PageHub implements AsyncDisposable {
         metrics,
         webRoot: root,
         ...(history && { history }),
+        ...(more.filling && { filling: more.filling }),
         ...(more.catalog && { catalog: more.catalog }),
         ...(more.trySource && { trySource: more.trySource }),
         config: { host: '127.0.0.1', port: 0, identity: ways, rateLimit: { perSecond: 10_000, burst: 10_000 } },

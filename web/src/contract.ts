@@ -12,6 +12,7 @@ export type {
   EventView,
   ExplainQuery,
   ExplanationView,
+  FillingView,
   FindingView,
   FleetRowView,
   HeldRows,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import { openHistory } from '#history'
+import type { FillingView } from '#http'
 import { Ingester } from '#ingest'
 import { type ClusterName, metricPrefix, minutes, parseClusterName, systemClock } from '#model'
 import { openLog } from '#runtime'
@@ -39,9 +40,11 @@ async function aHub() {
     })
     await ingester.flushed()
   }
+  const filling = new Map<string, FillingView>()
   const fill = (signal = new AbortController().signal) =>
     fillPast(
       {
+        filling,
         known: new Map([[east, known]]),
         reachMs: 30 * DAY,
         state,
@@ -61,7 +64,7 @@ async function aHub() {
     return history.spans({ cluster: east, from: 0, to: Date.now() })
   }
   return {
-    ...{ ingester, history, state, read, fill, cpu, spans },
+    ...{ ingester, history, state, read, fill, filling, cpu, spans },
     async [Symbol.asyncDispose]() {
       for (const one of [ingester, events, history, state, log]) await one[Symbol.asyncDispose]()
     },
@@ -121,6 +124,57 @@ describe('the past of the demo', () => {
     expect(await hub.fill()).toBe(0)
     const since = await hub.cpu(known, known + minutes(9), minutes(1))
     expect(since.filter((value) => value !== null)).toHaveLength(2)
+  })
+
+  it('says while it comes how far it is there, and no longer than it comes', async () => {
+    await using hub = await aHub()
+    const times = pastTimes(known)
+    const told: number[] = []
+    const filled = hub.fill()
+    await expect.poll(() => hub.filling.get(east)).toEqual({ from: times.at(-1), reached: known, to: known })
+    await hub.read(known + 2_000)
+    let isOver = false
+    const over = filled.finally(() => {
+      isOver = true
+    })
+    while (!isOver) {
+      const reached = hub.filling.get(east)?.reached
+      if (reached !== undefined && reached !== told.at(-1)) {
+        told.push(reached)
+        // What is said to be there is there.
+        if (reached < known) expect(await hub.cpu(reached, reached, 1000)).not.toContain(null)
+      }
+      await systemClock.sleep(1)
+    }
+    await over
+    expect(told.length).toBeGreaterThan(2)
+    expect(told).toEqual(told.toSorted((a, b) => b - a))
+    expect(hub.filling.size).toBe(0)
+    await hub.fill()
+    expect(hub.filling.size).toBe(0)
+  })
+
+  it('says after a restart how far it was there before', async () => {
+    {
+      await using hub = await aHub()
+      await hub.read(known + 2_000)
+      const stop = new AbortController()
+      const filling = hub.fill(stop.signal)
+      while (hub.ingester.received(east, 'simulated-past').length === 0) await systemClock.sleep(1)
+      stop.abort()
+      await filling.catch(() => undefined)
+    }
+    await using hub = await aHub()
+    const stop = new AbortController()
+    let first: FillingView | undefined
+    const set = hub.filling.set.bind(hub.filling)
+    hub.filling.set = (cluster, filling) => {
+      first ??= filling
+      return set(cluster, filling)
+    }
+    await hub.fill(stop.signal)
+    expect(first?.to).toBe(known)
+    expect(first?.reached).toBeLessThan(known)
   })
 
   it('is none where the cluster is never read, and ends at once when the hub stops', async () => {

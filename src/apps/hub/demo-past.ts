@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type HistoryStore, samplesOf } from '#history'
+import type { FillingView } from '#http'
 import type { Ingester, Offer } from '#ingest'
 import {
   type Batch,
@@ -50,6 +51,8 @@ export function pastTimes(known: number): readonly number[] {
 export interface DemoPastOptions {
   /** when the hub was first told of each cluster, ms: its past ends there, and what came after is what was measured */
   readonly known: ReadonlyMap<ClusterName, number>
+  /** how far it has come, by cluster, for as long as it is under way; written here */
+  readonly filling: Map<string, FillingView>
   /** what is older is not kept anyway */
   readonly reachMs: number
   readonly state: StateReader
@@ -68,11 +71,16 @@ export async function fillPast(options: DemoPastOptions, signal: AbortSignal): P
     [...options.known].map(async ([cluster, known]) => {
       const missing = await missingOf(options, cluster, known)
       if (missing.length === 0) return 0
-      const read = await whenRead(options, cluster, signal)
-      if (!read) return 0
-      await deliver(options, { cluster, past: new Past(cluster, pictureOf(read), known), missing }, signal)
-      await options.ingester.flushed('history')
-      return missing.length
+      tellReached(options, cluster, known, missing)
+      try {
+        const read = await whenRead(options, cluster, signal)
+        if (!read) return 0
+        await deliver(options, { cluster, known, past: new Past(cluster, pictureOf(read), known), missing }, signal)
+        await options.ingester.flushed('history')
+        return missing.length
+      } finally {
+        options.filling.delete(cluster)
+      }
     }),
   )
   return added.reduce((sum, count) => sum + count, 0)
@@ -81,6 +89,18 @@ export async function fillPast(options: DemoPastOptions, signal: AbortSignal): P
 interface Missing {
   readonly sequence: number
   readonly at: number
+}
+
+/** The past is there down to what is missing still. */
+function tellReached(
+  { filling }: DemoPastOptions,
+  cluster: ClusterName,
+  known: number,
+  missing: readonly Missing[],
+): void {
+  const [first, last] = [missing[0], missing.at(-1)]
+  if (!first || !last) return
+  filling.set(cluster, { from: last.at, reached: pastTimes(known)[first.sequence - 2] ?? known, to: known })
 }
 
 async function missingOf(
@@ -123,23 +143,35 @@ function pictureOf({ parts }: ClusterState): Picture {
   return Object.fromEntries(read.map((type) => [type, [...(parts[type]?.items.values() ?? [])]]))
 }
 
-async function deliver(
-  { ingester }: DemoPastOptions,
-  { cluster, past, missing }: { cluster: ClusterName; past: Past; missing: readonly Missing[] },
-  signal: AbortSignal,
-): Promise<void> {
-  for (let from = 0; from < missing.length; from += AT_ONCE) {
-    if (signal.aborted) return
-    const some = missing.slice(from, from + AT_ONCE)
-    const batches: Offer[] = []
-    for (const { sequence, at } of some) {
-      const batch = batchOf(cluster, sequence, at, past.at(at))
-      // Its numbers are what history keeps: nobody has to carry the rest.
-      batches.push({ batch: { ...batch, parts: [] }, samples: drawn(batch) })
-      // People who look meanwhile come first.
-      if (batches.length % SLICE === 0) await nextTurn()
+interface Delivery {
+  readonly cluster: ClusterName
+  readonly known: number
+  readonly past: Past
+  readonly missing: readonly Missing[]
+}
+
+async function deliver(options: DemoPastOptions, delivery: Delivery, signal: AbortSignal): Promise<void> {
+  const { ingester } = options
+  const { cluster, known, past, missing } = delivery
+  const kept: Promise<void>[] = []
+  try {
+    for (let from = 0; from < missing.length; from += AT_ONCE) {
+      if (signal.aborted) return
+      const batches: Offer[] = []
+      for (const { sequence, at } of missing.slice(from, from + AT_ONCE)) {
+        const batch = batchOf(cluster, sequence, at, past.at(at))
+        // Its numbers are what history keeps: nobody has to carry the rest.
+        batches.push({ batch: { ...batch, parts: [] }, samples: drawn(batch) })
+        // People who look meanwhile come first.
+        if (batches.length % SLICE === 0) await nextTurn()
+      }
+      await ingester.acceptPast(batches, signal)
+      // The next are made while these go into history.
+      const rest = missing.slice(from + AT_ONCE)
+      kept.push(ingester.flushed('history').then(() => tellReached(options, cluster, known, rest)))
     }
-    await ingester.acceptPast(batches, signal)
+  } finally {
+    await Promise.allSettled(kept)
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Access, openAccess, type PolicySource } from '#access'
-import { type ApiServer, apiServer, type SourceTrial } from '#api'
+import { type ApiOptions, type ApiServer, apiServer, type SourceTrial } from '#api'
 import type { Attention } from '#attention'
 import { type AuditTrail, openAudit } from '#audit'
 import type { SourceCatalog } from '#catalog'
@@ -37,6 +37,8 @@ export interface ServeOptions {
   readonly events: () => EventBus
   /** undefined: routes of history answer 501 */
   readonly history?: () => HistoryStore | undefined
+  /** how far the past of a cluster is filled, while it is */
+  readonly filling?: ApiOptions['filling']
   /** samples of nodes, where routes of history answer 501 */
   readonly series?: () => NodeSeries
   readonly policies: () => PolicySource
@@ -146,6 +148,7 @@ function servePart(
         version,
         metrics,
         ...(store && { history: store }),
+        ...(options.filling && { filling: options.filling }),
         ...(options.series && { series: options.series() }),
         ...(root !== undefined && { webRoot: root }),
         ...(readiness && { readiness }),

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { MemoryPolicies } from '#access'
 import { Looks } from '#attention'
 import { MemoryCatalog } from '#catalog'
+import type { FillingView } from '#http'
 import { minutes, systemClock } from '#model'
 import { MemoryRegistries } from '#registry'
 import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
@@ -148,6 +149,7 @@ export async function up({
     logger,
   })
   const memberIndex = config.members && memberIndexPart(() => controlPlane.get().client, logger)
+  const filling = new Map<string, FillingView>()
   const serve = serving({
     web: config.web,
     policies: () => policies,
@@ -159,6 +161,7 @@ export async function up({
     state: collect.state,
     events: collect.events,
     history: collect.history,
+    filling: (cluster) => filling.get(cluster),
     trySource: collect.trySource,
     metrics,
     logger,
@@ -188,6 +191,7 @@ export async function up({
         {
           known: knownSince(controlPlane.get().server, members),
           reachMs: config.history.kind === 'duckdb' ? Math.min(config.history.retentionMs, MONTH_MS) : MONTH_MS,
+          filling,
           ...{ state: collect.state(), ingester: collect.ingester(), history: store, clock: systemClock },
         },
         signal,

@@ -25,6 +25,18 @@ export const SeriesViewSchema = Type.Object({
   }),
 })
 
+/** The past of a demonstration while it is being made up, newest first. */
+export const FillingViewSchema = Type.Object(
+  {
+    from: Type.Integer({ description: 'ms since the Unix epoch: as far back as it will reach' }),
+    reached: Type.Integer({ description: 'ms: as far back as it is there by now; what lies before is missing still' }),
+    to: Type.Integer({ description: 'ms: where it ends, and what was measured begins' }),
+  },
+  { description: 'the simulated past is being filled, and the range reaches into what of it is missing still' },
+)
+/** How far a past that is being made up has come. */
+export type FillingView = Static<typeof FillingViewSchema>
+
 /** GET /api/v1/clusters/{name}/metrics/history and …/nodes/{node}/metrics/history */
 export const HistoryViewSchema = Type.Object({
   metrics: Type.Array(Type.Object({ name: Type.String(), unit: Type.String(), title: Type.String() })),
@@ -33,6 +45,13 @@ export const HistoryViewSchema = Type.Object({
   step: Type.Number({ description: 'seconds' }),
   series: Type.Array(SeriesViewSchema),
   spans: Type.Array(SpanViewSchema),
+  filling: Type.Optional(FillingViewSchema),
+  begins: Type.Optional(
+    Type.Integer({
+      description:
+        'ms since the Unix epoch, the beginning of a step: nothing is kept from before, though the range reaches further back',
+    }),
+  ),
 })
 /** Values of metrics over time, with the spans in which they are missing or came another way. */
 export type HistoryView = Static<typeof HistoryViewSchema>

@@ -45,6 +45,7 @@ export { getCluster, listClusters } from './clusters.ts'
 export type { Access, AnswerOf, BodyOf, ParamsOf, QueryOf, RouteContract } from './contract.ts'
 export { listEvents, openStream, openStreamSocket } from './events.ts'
 export {
+  type FillingView,
   getHistory,
   type HistoryView,
   HistoryViewSchema,

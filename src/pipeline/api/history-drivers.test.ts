@@ -97,6 +97,14 @@ describe.each(['duckdb', 'victoria'] as const)('history out of %s (skipped witho
           },
         ])
         expect(view.spans).toMatchObject([{ kind: 'repaired', from: start - 600_000, count: 2 }])
+        // Where the range reaches back beyond all that is kept, the answer says where that begins; else it says nothing.
+        expect(view.begins).toBeUndefined()
+        const longer = await historyOf(`${cluster.replace('10m', '1h')}&end=${start / 1000}&step=1m`)
+        expect(longer.begins).toBe(start - 600_000)
+        const ofNode = await historyOf(
+          `v1/clusters/west/nodes/b/metrics/history?metric=cpu_used&range=1h&end=${start / 1000}&step=1m`,
+        )
+        expect(ofNode.begins).toBe(start - 600_000)
 
         const nodes = await historyOf(
           `v2/clusters/west/history?metric=pods_total,cpu_used&range=5m&end=${start / 1000}`,

@@ -1,6 +1,6 @@
 import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
-import { createClient, type HistoryView, HistoryViewSchema } from '#http'
+import { createClient, type FillingView, type HistoryView, HistoryViewSchema } from '#http'
 import { type Loss, metricsCatalogue, parseClusterName, type SampleSet } from '#model'
 import { historyCsv } from './history.ts'
 import { gone, tooMany } from './test/memory-history.ts'
@@ -406,6 +406,23 @@ describe('an answer of history', () => {
     await world.history.append([{ kind: 'lost', cluster: 'west', loss: aLoss }])
     await historyOf(world, `${west}?metric=cpu_used`)
     expect(world.history.asked).toHaveLength(2)
+  })
+
+  it('says how far a past that is being filled has come, where the range reaches into what is missing, and only then', async () => {
+    const day = 86_400_000
+    let filling: FillingView | undefined = { from: start - 30 * day, reached: start - 600_000, to: start }
+    await using world = await aWorld({}, { filling: (name) => (name === 'west' ? filling : undefined) })
+    await fill(world)
+    const told = async (url: string) => (await historyOf(world, url)).filling
+    expect(await told(`${west}?metric=cpu_used&range=1h`)).toEqual(filling)
+    expect(await told(`${nodeA}?metric=cpu_used&range=1h`)).toEqual(filling)
+    expect(await told(`${west}?metric=cpu_used&range=5m`)).toBeUndefined()
+    expect(await told(`${west.replace('west', 'east')}?metric=cpu_used&range=1h`)).toBeUndefined()
+    // What is further by now is no answer of before, and what is whole says nothing.
+    filling = { ...filling, reached: start - 1_200_000 }
+    expect(await told(`${west}?metric=cpu_used&range=1h`)).toEqual(filling)
+    filling = undefined
+    expect(await told(`${west}?metric=cpu_used&range=1h`)).toBeUndefined()
   })
 
   it('names what is missing up to now, from the last round on, until one comes', async () => {

@@ -1,5 +1,5 @@
 import type { HistorySpan, HistoryStore, RangeAnswer } from '#history'
-import { type HistoryView, maxHistorySeries } from '#http'
+import { type FillingView, type HistoryView, maxHistorySeries } from '#http'
 import {
   type ClusterState,
   FleetError,
@@ -128,6 +128,8 @@ export interface HistoryQuestion {
   readonly intervalMs: number
   /** what is missing up to now */
   readonly openHole?: HistorySpan | undefined
+  /** the past is being filled still */
+  readonly filling?: FillingView | undefined
 }
 
 /**
@@ -161,7 +163,7 @@ export function requireFewSeries({ metrics, keys, scope }: HistoryQuestion): voi
 }
 
 export async function historyView(store: HistoryStore, question: HistoryQuestion): Promise<HistoryView> {
-  const { cluster, scope, metrics, keys, window, intervalMs, openHole } = question
+  const { cluster, scope, metrics, keys, window, intervalMs, openHole, filling } = question
   requireFewSeries(question)
   const shape = metrics.map(({ name, unit, title }) => ({ name, unit, title }))
   const toSeconds = (ms: number): number => ms / 1000
@@ -199,6 +201,7 @@ export async function historyView(store: HistoryStore, question: HistoryQuestion
         intervalMs,
         spans.filter(({ kind }) => kind === 'lost'),
       )
+  const begins = filling ? undefined : await beginOf(store, cluster, answer)
   return {
     metrics: shape,
     start: toSeconds(answer.start),
@@ -206,7 +209,19 @@ export async function historyView(store: HistoryStore, question: HistoryQuestion
     step: toSeconds(answer.stepMs),
     series: seriesOf(question, answer),
     spans: spans.map(({ kind, from, to, cause, count }) => ({ kind, from, to, cause, count })),
+    ...(filling && times.from < filling.reached && { filling }),
+    ...(begins !== undefined && { begins }),
   }
+}
+
+/** The first step with a number, ms, where the answer reaches further back and no round of the cluster is kept from before. */
+async function beginOf(store: HistoryStore, cluster: string, answer: RangeAnswer): Promise<number | undefined> {
+  const firsts = answer.series.map(({ values }) => values.findIndex((value) => value !== null)).filter((at) => at >= 0)
+  const first = Math.min(...firsts)
+  if (!store.newestRound || !Number.isFinite(first) || first === 0) return undefined
+  const at = answer.start + first * answer.stepMs
+  const before = await askStore(store, async () => store.newestRound?.(cluster, at - 1))
+  return before === undefined ? at : undefined
 }
 
 function seriesOf({ cluster, scope, metrics, keys }: HistoryQuestion, answer: RangeAnswer): HistoryView['series'] {

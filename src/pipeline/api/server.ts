@@ -215,7 +215,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     v1TypeRoutes(scope, parts, { semantics: config.semantics ?? 'strict' })
     registryRoutes(scope, parts, registries)
     searchRoutes(scope, parts)
-    historyRoutes(scope, parts, options.history)
+    historyRoutes(scope, parts, options)
     promQlRoutes(scope, parts, { history: options.history, cors: crossOrigin })
     route(scope, parts, openStream, async ({ request, reply, query }) => {
       await streams.open(request, reply, query)

@@ -5,7 +5,7 @@ import type { AuditTrail } from '#audit'
 import type { SourceCatalog } from '#catalog'
 import type { EventBus } from '#events'
 import type { HistoryStore } from '#history'
-import type { Access as Rule } from '#http'
+import type { FillingView, Access as Rule } from '#http'
 import type { Identity, IdentityConfig } from '#identity'
 import type { CompiledSource } from '#metricsource'
 import type { Clock, MemberReader, RowsPart } from '#model'
@@ -98,6 +98,8 @@ export interface ApiOptions {
   readonly trySource?: SourceTrial
   /** without it, routes of history answer 501 */
   readonly history?: HistoryStore
+  /** how far the past of a cluster has been filled; undefined: it is not being filled */
+  readonly filling?: (cluster: string) => FillingView | undefined
   /** samples of nodes for where there is no history */
   readonly series?: NodeSeries
   readonly config: ApiConfig

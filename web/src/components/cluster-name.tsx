@@ -1,6 +1,7 @@
-import type { ReactNode } from 'react'
+import { Fragment, type ReactNode } from 'react'
 import { useCluster } from '../live/hooks.ts'
 import { clusterName } from '../model/cluster.ts'
+import { formatCount } from '../model/format.ts'
 import { Name } from './name.tsx'
 import { RowLink } from './row-link.tsx'
 
@@ -15,6 +16,24 @@ interface ClusterProps {
 export function ClusterName({ name, displayName }: ClusterProps): ReactNode {
   const known = useCluster(name)?.displayName
   return <Name text={clusterName({ name, displayName: displayName ?? known ?? '' })} />
+}
+
+const namedAtMost = 3
+
+/** Some clusters in a sentence, the first few by name. */
+export function ClusterNames({ names }: { names: readonly string[] }): ReactNode {
+  const more = names.length - namedAtMost
+  return (
+    <>
+      {names.slice(0, namedAtMost).map((name, place) => (
+        <Fragment key={name}>
+          {place > 0 && ', '}
+          <ClusterName name={name} />
+        </Fragment>
+      ))}
+      {more > 0 && ` and ${formatCount(more)} more`}
+    </>
+  )
 }
 
 /** The same as the first cell of a row and the head of a card: on two lines. */

@@ -1,5 +1,6 @@
-import type { ReactNode } from 'react'
+import { Fragment, type ReactNode } from 'react'
 import { cutAt } from '../model/cut.ts'
+import { piecesOf } from '../model/joints.ts'
 
 /**
  * A name that is cut in its middle where it does not fit: its end is what tells `…-worker-000122` from `…-worker-000123`. The whole
@@ -22,3 +23,13 @@ export const WithNames = ({ text }: { text: string }): ReactNode =>
     // biome-ignore lint/suspicious/noArrayIndexKey: parts of one sentence have no other identity
     place % 2 === 0 ? part : <Name key={place} text={part} className="name-in-text" />,
   )
+
+/** Text on as many lines as it takes: its long words, such as addresses and labels, break where they are joined, not inside of a word. */
+export const Jointed = ({ text }: { text: string }): ReactNode =>
+  piecesOf(text).map((piece, place) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: parts of one sentence have no other identity
+    <Fragment key={place}>
+      {place > 0 && <wbr />}
+      {piece}
+    </Fragment>
+  ))

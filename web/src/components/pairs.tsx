@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { Jointed } from './name.tsx'
 import { Missing } from './text.tsx'
 
 /** Names and values one below the other, such as labels. */
@@ -17,8 +18,10 @@ export function Pairs({
     <dl className={`pairs${mono ? ' mono' : ''}`}>
       {entries.map(([name, value]) => (
         <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value === '' ? mono ? '""' : <Missing why="not told" focusable /> : value}</dd>
+          <dt>
+            <Jointed text={name} />
+          </dt>
+          <dd>{value === '' ? mono ? '""' : <Missing why="not told" focusable /> : <Jointed text={value} />}</dd>
         </div>
       ))}
     </dl>

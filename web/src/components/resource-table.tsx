@@ -133,7 +133,8 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
     () => arrange(all, { filter, sortValue: sortBy ? sortValueOf(sortBy) : () => null, descending, name: rowKey }),
     [all, filter, sortBy, descending, rowKey],
   )
-  const held = useHeldOrder(arranged, rows, rowKey, `${typed} ${order}`)
+  const list = useRef<HTMLDivElement>(null)
+  const held = useHeldOrder(arranged, rows, rowKey, `${typed} ${order}`, list)
   const groupOf = group?.of
   const lines = useMemo(() => groupLines(held.rows, rowKey, groupOf), [held.rows, rowKey, groupOf])
 
@@ -197,7 +198,7 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
           </Menu>
         </div>
       </div>
-      <div {...held.guard}>
+      <div ref={list} {...held.guard}>
         {held.rows.length === 0 ? (
           rows.size === 0 ? (
             props.empty

@@ -1,6 +1,7 @@
 import { IconAlertTriangle, IconLock, IconRefresh } from '@tabler/icons-react'
 import { Component, type ErrorInfo, type ReactNode } from 'react'
 import type { ApiProblem } from '../contract.ts'
+import { Jointed } from './name.tsx'
 
 /** Nothing to show, why, and what to do about it. */
 export function Empty({ title, children, icon }: { title: string; children?: ReactNode; icon?: ReactNode }): ReactNode {
@@ -30,7 +31,9 @@ export function Failure({
       <IconAlertTriangle size={28} aria-hidden="true" />
       <p className="state-title">{title}</p>
       <div className="state-text">
-        <p>{problem.message}</p>
+        <p>
+          <Jointed text={problem.message} />
+        </p>
         {children}
         <p className="codes">
           <code>{problem.code}</code>

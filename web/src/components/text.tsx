@@ -2,6 +2,7 @@ import { type ReactNode, useLayoutEffect, useRef } from 'react'
 import { type Absence, absenceWord, causeIn } from '../contract.ts'
 import { useAtTime } from '../live/hooks.ts'
 import { dash, formatMoment, formatSpan, formatUtc } from '../model/format.ts'
+import { Jointed } from './name.tsx'
 
 /** Only for those who listen. */
 export const Hidden = ({ children }: { children: ReactNode }): ReactNode => <span className="vh">{children}</span>
@@ -34,7 +35,11 @@ export function NotShown({ what, focusable = false }: { what: string; focusable?
 /** Why something failed; all that is known of it, with the request that was tried, on hover and focus. */
 export function Cause({ message }: { message: string }): ReactNode {
   const cause = causeIn(message)
-  return <span {...(cause !== message && { 'data-tip': message, tabIndex: 0 })}>{cause}</span>
+  return (
+    <span {...(cause !== message && { 'data-tip': message, tabIndex: 0 })}>
+      <Jointed text={cause} />
+    </span>
+  )
 }
 
 /** What stands where there is no value. */

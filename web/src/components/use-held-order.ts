@@ -1,4 +1,4 @@
-import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { holdOrder } from '../model/arrange.ts'
 
 export interface Held<T> {
@@ -8,31 +8,35 @@ export interface Held<T> {
   /** rows would stand elsewhere if the order were not held */
   readonly moved: boolean
   readonly release: () => void
-  /** for the part of the list that must not move under pointer or focus */
+  /** for the part of the list that must not move while somebody is in it */
   readonly guard: {
-    readonly onPointerEnter: (event: { pointerType: string }) => void
+    readonly onPointerOver: (event: { pointerType: string; target: EventTarget }) => void
     readonly onPointerLeave: () => void
-    readonly onFocus: () => void
+    readonly onFocus: (event: { target: EventTarget }) => void
     readonly onBlur: (event: { currentTarget: Element; relatedTarget: EventTarget | null }) => void
   }
 }
 
 /**
- * New data never moves the row under the pointer: while pointer or focus is inside, rows keep their places.
+ * The one rule of all lists: rows keep their places while the pointer is over one of them, the keyboard is at one of them, or text in
+ * the list is selected; else they stand in order, at once. A row that is held elsewhere than in its order is said (`moved`).
  * `intent` is what the person asked for (filter, sorting): a change of it is theirs, and takes effect at once.
+ * @param list the element with the rows
  */
 export function useHeldOrder<T>(
   arranged: readonly T[],
   all: Pick<ReadonlyMap<string, T>, 'get' | 'has'>,
   rowKey: (row: T) => string,
   intent: string,
+  list: RefObject<HTMLElement | null>,
 ): Held<T> {
   const [pointed, setPointed] = useState(false)
   const [focused, setFocused] = useState(false)
+  const selected = useSelected(list)
   const [released, setReleased] = useState(0)
   const shown = useRef<{ intent: string; rows: readonly T[] }>({ intent: '', rows: [] })
   const ask = `${intent} ${released}`
-  const holding = (pointed || focused) && shown.current.intent === ask && shown.current.rows.length > 0
+  const holding = (pointed || focused || selected) && shown.current.intent === ask && shown.current.rows.length > 0
 
   const held = useMemo(() => {
     if (!holding) return { rows: arranged, gone: new Set<string>(), moved: false }
@@ -58,15 +62,37 @@ export function useHeldOrder<T>(
   const guard = useMemo(
     () => ({
       // A finger does not hover; its last touch would hold the order for ever.
-      onPointerEnter: ({ pointerType }: { pointerType: string }) => setPointed(pointerType !== 'touch'),
+      onPointerOver: ({ pointerType, target }: { pointerType: string; target: EventTarget }) =>
+        setPointed(pointerType !== 'touch' && !isHead(target)),
       onPointerLeave: () => setPointed(false),
-      onFocus: () => setFocused(true),
-      onBlur: ({ currentTarget, relatedTarget }: { currentTarget: Element; relatedTarget: EventTarget | null }) =>
-        setFocused(relatedTarget instanceof Node && currentTarget.contains(relatedTarget)),
+      // What was clicked keeps the focus long after the pointer has left: that is nobody who reads.
+      onFocus: ({ target }: { target: EventTarget }) =>
+        setFocused(target instanceof Element && target.matches(':focus-visible') && !isHead(target)),
+      onBlur: ({ currentTarget, relatedTarget }: { currentTarget: Element; relatedTarget: EventTarget | null }) => {
+        if (!(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))) setFocused(false)
+      },
     }),
     [],
   )
   return { ...held, release, guard }
+}
+
+/** Whoever is at the heads of the columns sorts, and wants to see the order. */
+const isHead = (target: EventTarget): boolean => target instanceof Element && target.closest('thead') !== null
+
+/** Text in the list is selected, which would slip from under the selection. */
+function useSelected(list: RefObject<HTMLElement | null>): boolean {
+  const [selected, setSelected] = useState(false)
+  useEffect(() => {
+    const look = () => {
+      const selection = getSelection()
+      const from = selection && !selection.isCollapsed ? selection.anchorNode : null
+      setSelected(from !== null && list.current?.contains(from) === true)
+    }
+    document.addEventListener('selectionchange', look)
+    return () => document.removeEventListener('selectionchange', look)
+  }, [list])
+  return selected
 }
 
 const sameKey = <T>(rowKey: (row: T) => string, row: T, other: T | undefined): boolean =>

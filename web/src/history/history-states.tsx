@@ -99,10 +99,13 @@ const probeStepMs = 2 * 3_600_000
 export function NoSamples({
   subject,
   metrics,
+  isFilling,
   onShow,
 }: {
   subject: Subject
   metrics: readonly string[]
+  /** more of the past is on its way */
+  isFilling: boolean
   onShow: (bounds: Bounds) => void
 }): ReactNode {
   const { client } = useHub()
@@ -127,7 +130,8 @@ export function NoSamples({
       {answer.state === 'failed' && (
         <p>Whether there are some elsewhere could not be asked: {answer.problem.message}</p>
       )}
-      {found && found.first === null && <p>{noneAtAll(found.lost)}</p>}
+      {isFilling && <p>The past is being filled, the newest first; what belongs here appears by itself.</p>}
+      {found && found.first === null && !isFilling && <p>{noneAtAll(found.lost)}</p>}
       {found?.first != null && found.last != null && (
         <>
           <p>

@@ -6,7 +6,7 @@ import { download } from '../components/download.ts'
 import { NotUpdated } from '../components/not-updated.tsx'
 import { Age } from '../components/text.tsx'
 import { useMedia } from '../components/use-media.ts'
-import type { ClusterView } from '../contract.ts'
+import type { ClusterView, FillingView } from '../contract.ts'
 import { useAtTime, useHub, useLive } from '../live/hooks.ts'
 import { isServed } from '../model/cluster.ts'
 import { formatSpan, formatStretch } from '../model/format.ts'
@@ -19,6 +19,7 @@ import { HistoryTable } from './history-table.tsx'
 import {
   type ChartPlan,
   clusterCharts,
+  fillingText,
   isBlank,
   metricsOf,
   nodeCharts,
@@ -139,7 +140,13 @@ export function HistoryView({ cluster, node, of, compact = false }: HistoryProps
           <>
             <Notes shown={shown} cluster={cluster} live={range.kind === 'live'} onRetry={again} />
             {blank ? (
-              <NoSamples subject={subject} metrics={metrics.slice(0, 3)} onShow={fix} />
+              <NoSamples
+                key={picture.filling?.reached}
+                subject={subject}
+                metrics={metrics.slice(0, 3)}
+                isFilling={picture.filling !== null}
+                onShow={fix}
+              />
             ) : layout === 'table' ? (
               <HistoryTable
                 caption={`History of ${name}, ${formatStretch(picture.from, picture.to)}: averages of ${formatSpan(picture.stepMs)}`}
@@ -227,7 +234,8 @@ function Notes({
   return (
     <>
       <ul className="span-legend" aria-label="Stretches that did not come live">
-        {groups.length === 0 && !isBlank(picture) && (
+        {picture.filling && <Filling filling={picture.filling} />}
+        {groups.length === 0 && !picture.filling && !isBlank(picture) && (
           <li className="quiet">Nothing was repaired, pulled or lost here; where a line breaks, no sample came.</li>
         )}
         {groups.map(({ kind, text, where }) => (
@@ -238,6 +246,11 @@ function Notes({
             </span>
           </li>
         ))}
+        {picture.begins !== null && (
+          <li className="quiet">
+            Collection began <Age at={picture.begins} suffix=" ago" focusable />; nothing is kept from before.
+          </li>
+        )}
       </ul>
       <NotUpdated problem={problem} onRetry={onRetry} />
       {old && picture.newest !== null && !isBlank(picture) && (
@@ -254,6 +267,14 @@ function Notes({
     </>
   )
 }
+
+/** The past grows backwards while somebody looks. */
+const Filling = ({ filling }: { filling: FillingView }): ReactNode => (
+  <li role="status">
+    <SpanSwatch kind="simulated" /> <b>filling the past</b>{' '}
+    <span>{fillingText(filling)}, made up for the demonstration</span>
+  </li>
+)
 
 /** The shape of what comes, of the same height. */
 function Waiting({ plans, compact }: { plans: readonly ChartPlan[]; compact: boolean }): ReactNode {

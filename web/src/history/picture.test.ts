@@ -5,6 +5,7 @@ import {
   type ChartPlan,
   chartText,
   clusterCharts,
+  fillingText,
   hasValues,
   isBlank,
   lastingValues,
@@ -52,6 +53,19 @@ const span = (kind: SpanView['kind'], from: number, to: number, cause = '', coun
   to: start + to * minute,
   cause,
   count,
+})
+
+describe('a past that is being filled', () => {
+  const day = 86_400_000
+  const filled = (days: number, of = 30) =>
+    fillingText({ from: start - of * day, reached: start - days * day, to: start })
+  it.each([
+    [0, '0 of 30 days so far'],
+    [0.6, '0 of 30 days so far'],
+    [9.9, '9 of 30 days so far'],
+    [30, '30 of 30 days so far'],
+  ])('has so many whole days: %d', (days, text) => expect(filled(days)).toBe(text))
+  it('is as long as what is kept', () => expect(filled(0.5, 1)).toBe('0 of 1 day so far'))
 })
 
 describe('a picture', () => {

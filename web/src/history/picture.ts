@@ -1,4 +1,4 @@
-import { type ClusterView, type HistoryView, lossText, type SpanView } from '../contract.ts'
+import { type ClusterView, type FillingView, type HistoryView, lossText, type SpanView } from '../contract.ts'
 import { toCsv } from '../model/export.ts'
 import { formatStretch, plural } from '../model/format.ts'
 import { formatIso } from './range.ts'
@@ -120,6 +120,10 @@ export interface Picture {
   readonly spans: readonly SpanView[]
   /** the newest time with a value; null where there is none */
   readonly newest: number | null
+  /** the past is being made up, and is there so far; null: it is not */
+  readonly filling: FillingView | null
+  /** nothing is kept from before this step; null: something is, or the range does not reach further back */
+  readonly begins: number | null
 }
 
 /**
@@ -151,7 +155,17 @@ export function pictureOf(view: HistoryView, until: number = view.end * 1000): P
     columns,
     spans: view.spans.toSorted((a, b) => a.from - b.from),
     newest: last < 0 ? null : (seconds[last] ?? 0) * 1000,
+    filling: view.filling ?? null,
+    begins: view.begins ?? null,
   }
+}
+
+const DAY_MS = 86_400_000
+
+/** `9 of 30 days so far`: whole days, never more than are there. */
+export function fillingText({ from, reached, to }: FillingView): string {
+  const all = Math.max(1, Math.round((to - from) / DAY_MS))
+  return `${Math.min(all, Math.floor((to - reached) / DAY_MS))} of ${plural(all, 'day')} so far`
 }
 
 /** The column of a metric; nothing but holes where the hub sent none. */

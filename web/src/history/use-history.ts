@@ -90,9 +90,11 @@ export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
       void ask()
     }
     const ask = async () => {
+      let isFilling = false
       try {
         const view = await askHistory(client, subject, query, asking.signal)
         failures = 0
+        isFilling = view.filling !== undefined
         seen.current = key
         const until = range.kind === 'live' ? store.clock.now() : range.to
         setShown({ state: 'here', picture: pictureOf(view, until), pending: false, problem: null })
@@ -107,8 +109,8 @@ export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
             : { state: 'failed', problem },
         )
       }
-      if (!isLive || asking.signal.aborted) return
-      const pause = refreshMs(stepMs, intervalMs)
+      if (!(isLive || (isFilling && !paused)) || asking.signal.aborted) return
+      const pause = isFilling ? fillingPauseMs : refreshMs(stepMs, intervalMs)
       later(failures === 0 ? pause : backOffMs(failures, pause, 10 * pause))
     }
     setShown((before) => {
@@ -124,11 +126,14 @@ export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
       stopLooking()
       document.removeEventListener('visibilitychange', look)
     }
-  }, [client, store, key, isLive, attempt])
+  }, [client, store, key, isLive, paused, attempt])
   const again = useCallback(() => setAttempt((count) => count + 1), [])
   useReturn(shown.state === 'waiting' ? null : shown.problem, again)
   return [shown, again]
 }
+
+/** So often a past that is being filled is looked at, also where the range is fixed. */
+const fillingPauseMs = 1000
 
 const subjectOf = (key: string): unknown => (key === '' ? null : (JSON.parse(key) as unknown[])[0])
 const sameSubject = (one: string, other: string): boolean =>

@@ -53,5 +53,17 @@ export function useUnheard(): 'offline' | 'waiting' | null {
   return isOffline ? 'offline' : isLong ? 'waiting' : null
 }
 
+/** Whatever is shown is of the past, and the banner says why: the hub is not heard or cannot answer, or the page is paused. */
+export function useAllOld(): boolean {
+  const isUnheard = useUnheard() !== null
+  const isHeld = useLive(
+    ({ link, problem, fleet }) =>
+      link.state === 'paused' ||
+      (link.state === 'polling' && problem !== null) ||
+      (fleet.loaded && fleet.store.state !== 'available'),
+  )
+  return isUnheard || isHeld
+}
+
 /** The hub's time in steps of `stepMs`: for lists that depend on time as a whole. */
 export const useNow = (stepMs = 5000): number => useAtTime((now) => Math.floor(now / stepMs) * stepMs)

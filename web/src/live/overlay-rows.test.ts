@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyRows, type FleetRowView, noRows, type RowsMessage } from '../contract.ts'
 import { RowOverlay } from './overlay-rows.ts'
@@ -32,10 +33,43 @@ describe('RowOverlay', () => {
     expect(overlay().over(loaded(['a', 'b']), held([row('b'), row('a')]), 0).isBehind).toBe(false)
   })
 
-  it('keeps the places of what was scrolled to beyond the first rows, as the stream tells them', () => {
-    const { paged } = overlay().over(loaded(['a', 'b', 'c'], {}, false), held([row('c'), row('b', { x: 1 })], 9), 0)
+  it('keeps what was scrolled to beyond the first rows behind them, as it was read', () => {
+    const known = loaded(['a', 'b', 'c'], {}, false)
+    const { paged, isBehind, reaches } = overlay().over(known, held([row('a'), row('b', { x: 1 })], 9), 0)
     expect([...paged.rows.keys()]).toEqual(['a', 'b', 'c'])
     expect([paged.rows.get('b')?.values.x, paged.page.total, paged.isWhole]).toEqual([1, 9, false])
+    // What lies beyond is not told: it is read again when something moves.
+    expect([isBehind, reaches]).toEqual([false, false])
+  })
+
+  it('puts first rows that changed places in their order at once, though more is loaded, and has the pages read anew', () => {
+    const known = loaded(['a', 'b', 'c', 'd'], {}, false)
+    const turned = overlay().over(known, held([row('b'), row('a')], 9), 0)
+    expect([[...turned.paged.rows.keys()], turned.isBehind]).toEqual([['b', 'a', 'c', 'd'], true])
+    // One that left the first rows stands behind them until it is known where.
+    const left = overlay().over(known, held([row('b'), row('c')], 9), 0)
+    expect([[...left.paged.rows.keys()], left.isBehind]).toEqual([['b', 'c', 'a', 'd'], true])
+  })
+
+  it('stands in the order of the stream whatever moved, and loses and doubles nothing that is loaded', () => {
+    const ids = 'abcdefghij'.split('')
+    const shuffled = fc.shuffledSubarray(ids, { minLength: ids.length, maxLength: ids.length })
+    fc.assert(
+      fc.property(shuffled, shuffled, fc.integer({ min: 1, max: 10 }), (pages, now, limit) => {
+        const told = now.slice(0, limit)
+        const { paged } = overlay().over(
+          loaded(pages, {}, false),
+          held(
+            told.map((name) => row(name)),
+            99,
+          ),
+          0,
+        )
+        const keys = [...paged.rows.keys()]
+        expect(keys.slice(0, limit)).toEqual(told)
+        expect(keys.slice(limit)).toEqual(limit < 10 ? pages.filter((id) => !told.includes(id)) : [])
+      }),
+    )
   })
 
   it('keeps links of values that are the same, and drops those of others', () => {

@@ -6,13 +6,15 @@ type Here = Extract<Paged, { state: 'here' }>
 
 export interface Overlaid {
   readonly paged: Here
-  /** rows came of which the pages know nothing, or in another order than what is loaded can be put: read the pages anew */
+  /** the first rows are others by now, or stand in another order, than those of the pages: read the pages anew */
   readonly isBehind: boolean
+  /** the stream tells every row that is loaded: nothing has to be read to stay true */
+  readonly reaches: boolean
 }
 
 /**
  * Rows that were read page by page, as the stream tells them now. Pages know where values lead to and reach as far as somebody
- * scrolls; the stream knows the first rows as of this moment.
+ * scrolls; the stream knows the first rows, and their order, as of this moment.
  */
 export class RowOverlay {
   readonly #idOf: (row: FleetRowView) => string
@@ -25,20 +27,21 @@ export class RowOverlay {
 
   /** @param now by the hub's clock, ms */
   over(paged: Here, held: HeldRows, now: number): Overlaid {
-    if (!held.isWhole) return { paged, isBehind: false }
+    if (!held.isWhole) return { paged, isBehind: false, reaches: false }
     const { rows: known, page } = paged
     const told: ShownRow[] = []
-    let isBehind = false
+    let [isNew, isMoved] = [false, false]
     for (const row of held.rows.values()) {
       const id = this.#idOf(row)
       const before = known.get(id)
-      isBehind ||= before === undefined
+      isNew ||= before === undefined
+      isMoved ||= known.items[told.length]?.id !== id
       told.push(this.#shown(id, row, before))
     }
     const isAll = held.rows.size >= held.total
-    // What is loaded beyond the first rows keeps its places.
     const reaches = isAll || known.size <= held.rows.size
-    const rows = reaches ? RowList.of(told) : known.put(told)
+    const isBehind = isNew || (!reaches && (isMoved || known.size > held.total))
+    const rows = reaches ? RowList.of(told) : isMoved ? followedBy(told, known) : known.put(told)
     return {
       paged: {
         ...paged,
@@ -46,7 +49,8 @@ export class RowOverlay {
         page: { ...page, total: held.total, on: page.on.map((one) => aged(one, held.ages.get(one.cluster), now)) },
         isWhole: reaches ? isAll : paged.isWhole,
       },
-      isBehind: isBehind || (!reaches && known.size > held.total),
+      isBehind,
+      reaches,
     }
   }
 
@@ -64,6 +68,12 @@ export class RowOverlay {
     this.#made.set(row, { known, row: shown })
     return shown
   }
+}
+
+/** The stream's rows in its order, and behind them what else is loaded: all of it stands behind the last of them. */
+function followedBy(told: readonly ShownRow[], known: RowList): RowList {
+  const first = new Set(told.map(({ id }) => id))
+  return RowList.of([...told, ...known.items.filter(({ id }) => !first.has(id))])
 }
 
 /** The link of a value that is still the same. */

@@ -62,7 +62,8 @@ describe('RowPages', () => {
     await settle(() => names().length === firstPageSize)
     expect(hub.asked).toEqual([{ limit: firstPageSize }])
     pages.want(500)
-    await settle(() => names().length === firstPageSize + pageSize)
+    // As many as the stream tells: what was read ahead is all kept true by it.
+    await settle(() => names().length === pageSize)
     pages.want(400)
     expect(hub.asked).toHaveLength(2)
     pages.want(100_000)
@@ -73,14 +74,14 @@ describe('RowPages', () => {
   it('replaces all that is loaded at once when it is read again', async () => {
     const { hub, pages, names, settle } = aHub(2000)
     pages.refresh()
-    pages.want(1100)
-    await settle(() => names().length === 1200)
+    pages.want(900)
+    await settle(() => names().length === 1000)
     hub.rows = hub.rows.filter(({ name }) => name !== 'r000003').map((each) => row(each.name, { new: true }))
     hub.rows.unshift(row('a first one'))
     pages.refresh()
     await settle(() => names()[0] === 'a first one')
     expect(names()).not.toContain('r000003')
-    expect(names().length).toBeGreaterThanOrEqual(1200)
+    expect(names().length).toBeGreaterThanOrEqual(1000)
     if (hub.shown.state !== 'here') throw new Error('nothing is shown')
     expect([...hub.shown.rows.values()].slice(1).every(({ values }) => values.new === true)).toBe(true)
   })
@@ -88,18 +89,18 @@ describe('RowPages', () => {
     const { hub, pages, names, settle } = aHub(9000)
     pages.refresh()
     pages.want(4000)
-    await settle(() => names().length === 4200)
+    await settle(() => names().length === 4000)
     hub.rows = hub.rows.map(({ name }) => row(name, { new: true }))
     const before = hub.asked.length
     pages.refresh()
     pages.want(5000)
-    await settle(() => names().length === 5200)
+    await settle(() => names().length === 5000)
     // The read that was under way is left for the page that is wanted.
-    expect(hub.asked[before + 1]?.cursor).toBe('r004199')
+    expect(hub.asked[before + 1]?.cursor).toBe('r003999')
     await settle(
       () => hub.shown.state === 'here' && [...hub.shown.rows.values()].every(({ values }) => values.new === true),
     )
-    expect(names()).toHaveLength(5200)
+    expect(names()).toHaveLength(5000)
   })
   it('does not read again at once what took long to read, and forgets nobody who asked for it', async () => {
     const { hub, pages, names, settle } = aHub(10)

@@ -5,6 +5,7 @@ import { RowList, type ShownRow } from './row-list.ts'
 export type { ShownRow } from './row-list.ts'
 
 export const firstPageSize = 200
+/** The second page fills the first up to this. */
 export const pageSize = 1000
 
 /** One answer: rows of one cluster, or of many. */
@@ -134,7 +135,7 @@ export class RowPages {
     while (loaded < count && next !== null && !isOver()) {
       const page = await this.#options.ask(
         {
-          limit: pages.length === 0 ? (this.#options.firstSize ?? firstPageSize) : pageSize,
+          limit: pages.length === 0 ? (this.#options.firstSize ?? firstPageSize) : pageSize - (loaded % pageSize),
           ...(next !== undefined && { cursor: next }),
         },
         this.#asking.signal,

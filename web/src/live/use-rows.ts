@@ -4,7 +4,7 @@ import { useHub, useLive } from './hooks.ts'
 import type { Live } from './live-store.ts'
 import { RowOverlay } from './overlay-rows.ts'
 import { useRefresh } from './refresh.ts'
-import { firstPageSize, type Paged, RowPages, type RowsPage } from './row-pages.ts'
+import { firstPageSize, type Paged, pageSize, RowPages, type RowsPage } from './row-pages.ts'
 import { useReturn } from './use-return.ts'
 
 export interface RowsShown {
@@ -45,13 +45,13 @@ interface RowsOptions {
 
 /** Every frame of a fleet may touch a type: that many are not worth a look each. */
 const leastFleetMs = 3000
-/** The stream tells the first rows, as far as somebody has scrolled, up to this many. */
-const mostLive = 1000
+/** The stream tells the first rows, as far as somebody has scrolled, up to this many: as many as are read ahead of a first look. */
+const mostLive = pageSize
 
 /**
  * Rows of a type: read page by page as far as somebody scrolls, and the first of them as the stream tells them, as soon as they
- * move. Without the stream they are read again when something of their clusters moved. Another question keeps the old rows until
- * it is answered.
+ * move. What reaches beyond those, and everything without the stream, is read again when something of its clusters moved.
+ * Another question keeps the old rows until it is answered.
  * @param cluster null: of all clusters
  */
 export function useRows(
@@ -100,7 +100,7 @@ export function useRows(
 
   const again = useCallback(() => pages.current?.refresh(), [])
   useReturn(paged.state === 'waiting' ? null : paged.problem, again)
-  const isLive = useLive(({ link }) => link.state === 'live') && told?.held.isWhole === true
+  const isLive = useLive(({ link }) => link.state === 'live') && told?.held.isWhole === true && over?.reaches !== false
   // What the stream tells is no news of the fleet.
   const watched = useRef<unknown>(undefined)
   useRefresh(

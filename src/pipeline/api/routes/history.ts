@@ -21,6 +21,7 @@ import {
 } from '../history.ts'
 import { nodeNotFound, RefusedError } from '../problem.ts'
 import { type Answer, type AnyCall, accessViewOf, type Parts, route, sendBody, visibleCluster } from '../route.ts'
+import type { ApiOptions } from '../types.ts'
 import { byText, type VisibleCluster } from '../views.ts'
 import type { VisibleType } from '../visible-types.ts'
 import { requireHistory, requireWhole, requireWholeType } from '../whole.ts'
@@ -37,7 +38,11 @@ interface Asked extends WindowQuery {
  * Metrics over time: metric named → store there → cluster seen → things seen → window → kept answer or store.
  * What a caller may not see is not there; totals are for those who see the whole cluster.
  */
-export function historyRoutes(app: FastifyInstance, parts: Parts, history: HistoryStore | undefined): void {
+export function historyRoutes(
+  app: FastifyInstance,
+  parts: Parts,
+  { history, filling }: Pick<ApiOptions, 'history' | 'filling'>,
+): void {
   const bodies = new HistoryBodies()
 
   async function answer(
@@ -65,6 +70,8 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
       window,
       intervalMs,
       openHole,
+      // What is made up is of clusters and their nodes.
+      filling: scope === 'cluster' || scope === 'node' ? filling?.(name) : undefined,
     })
   }
 
@@ -75,12 +82,12 @@ export function historyRoutes(app: FastifyInstance, parts: Parts, history: Histo
     store: HistoryStore,
     question: HistoryQuestion,
   ): Promise<Answer> {
-    const { cluster, scope, metrics, keys, window, intervalMs } = question
+    const { cluster, scope, metrics, keys, window, intervalMs, filling } = question
     const { fingerprint, validUntil } = accessViewOf(request)
     const csv = wantsCsv(request, query.format)
     // While its past is being filled or repaired, no answer from before is given again.
     const late = store.lateRecords?.(cluster)
-    const key = JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window, intervalMs, late])
+    const key = JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window, intervalMs, late, filling])
     const body = await bodies.get(key, now, Math.min(keepMs(window.stepMs), validUntil - now), async () => {
       const view = await historyView(store, question)
       const body = textBody(csv ? historyCsv(view) : `${JSON.stringify(view)}\n`)

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { Jointed } from '../../components/name.tsx'
 import { ModeMark, Warned } from '../../components/push.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { AgentView, ClusterView } from '../../contract.ts'
@@ -87,7 +88,11 @@ function Facts({ agent, heard, lag }: { agent: AgentView; heard: number; lag: nu
         {agent.connected ? 'connected ' : 'away '}
         <ForSince />
         <Age at={agent.since} focusable />
-        {agent.reason && <span className="sub">{agent.reason}</span>}
+        {agent.reason && (
+          <span className="sub">
+            <Jointed text={agent.reason} />
+          </span>
+        )}
       </>,
     ],
     ['Version', agent.version || <Missing why="the agent has not told it" focusable />],

@@ -1,6 +1,6 @@
 import { type ReactNode, useCallback, useMemo } from 'react'
 import { HealthMark } from '../../components/health.tsx'
-import { WithNames } from '../../components/name.tsx'
+import { Jointed, WithNames } from '../../components/name.tsx'
 import { type Column, ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { Failure, Skeleton } from '../../components/states.tsx'
 import { Age } from '../../components/text.tsx'
@@ -58,7 +58,9 @@ const EventList = ({ rows, gone }: TableView<EventLine>): ReactNode => (
       .map(({ key, need, text, detail, at, type }) => (
         <li key={key}>
           <HealthMark need={need} bare word="" />
-          <span {...(detail !== '' && { 'data-tip': detail, tabIndex: 0 })}>{text}</span>
+          <span {...(detail !== '' && { 'data-tip': detail, tabIndex: 0 })}>
+            <Jointed text={text} />
+          </span>
           <span className="fine">
             <Age at={at} suffix=" ago" /> <span className="mono">{type}</span>
           </span>

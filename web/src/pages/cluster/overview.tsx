@@ -2,6 +2,7 @@ import { IconExternalLink } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useMemo } from 'react'
 import { HealthMark, HeartbeatStrip, heartbeatText } from '../../components/health.tsx'
 import { LoadMeter, loadText } from '../../components/meter.tsx'
+import { Jointed } from '../../components/name.tsx'
 import { Kept } from '../../components/past.tsx'
 import { Age, Cause, Missing, NotShown } from '../../components/text.tsx'
 import { type ClusterView, type PartView, type RowType, unfinishedPods } from '../../contract.ts'
@@ -250,7 +251,7 @@ function Identity({ cluster }: { cluster: ClusterView }): ReactNode {
   const read = (fact: string | null | undefined) =>
     fact && (
       <Kept cluster={cluster} type="cluster">
-        {fact}
+        <Jointed text={fact} />
       </Kept>
     )
   const lines: (readonly [string, ReactNode, string?])[] = [
@@ -276,7 +277,13 @@ function Identity({ cluster }: { cluster: ClusterView }): ReactNode {
         {lines.map(([name, value, reason]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd className="mono">{value || <Missing why={reason ?? why} focusable />}</dd>
+            <dd className="mono">
+              {typeof value === 'string' ? (
+                <Jointed text={value} />
+              ) : (
+                value || <Missing why={reason ?? why} focusable />
+              )}
+            </dd>
           </div>
         ))}
         <div>
@@ -298,7 +305,7 @@ function Identity({ cluster }: { cluster: ClusterView }): ReactNode {
           {Object.entries(cluster.labels).map(([key, value]) => (
             <li key={key}>
               <Link className="tag mono" to={`/?q=${encodeURIComponent(`${key}=${value}`)}`}>
-                {key}={value}
+                <Jointed text={`${key}=${value}`} />
               </Link>
             </li>
           ))}
@@ -417,7 +424,9 @@ function Latest({ cluster }: { cluster: ClusterView }): ReactNode {
           <li key={line.key}>
             <Age at={line.at} />
             <HealthMark need={line.need} bare word="" />
-            <span {...(line.detail !== '' && { 'data-tip': line.detail, tabIndex: 0 })}>{line.text}</span>
+            <span {...(line.detail !== '' && { 'data-tip': line.detail, tabIndex: 0 })}>
+              <Jointed text={line.text} />
+            </span>
           </li>
         ))}
       </ol>

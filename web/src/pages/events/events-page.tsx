@@ -3,7 +3,7 @@ import { ClusterName } from '../../components/cluster-name.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { EventItems } from '../../components/event-list.tsx'
 import { HealthMark } from '../../components/health.tsx'
-import { Name } from '../../components/name.tsx'
+import { Jointed, Name } from '../../components/name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { type Column, ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
@@ -240,7 +240,7 @@ const listFor =
             <HealthMark need={need} bare word={type} />
             <span>
               <RowLink to={path(key)}>{reason || 'no reason'}</RowLink>{' '}
-              {text === null ? <NotShown what="the message" /> : text}
+              {text === null ? <NotShown what="the message" /> : <Jointed text={text} />}
             </span>
             <span className="fine">
               {about} {namespace && `in ${namespace}`} on <ClusterName name={cluster} />

@@ -1,12 +1,12 @@
 import { type ReactNode, useMemo } from 'react'
 import { ClusterName } from '../../components/cluster-name.tsx'
 import { HealthMark } from '../../components/health.tsx'
-import { WithNames } from '../../components/name.tsx'
+import { Jointed, WithNames } from '../../components/name.tsx'
 import { AgentMark, Warned } from '../../components/push.tsx'
 import { Age } from '../../components/text.tsx'
 import { type ClusterView, causeIn, type EventView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
-import { useLive } from '../../live/hooks.ts'
+import { useAllOld, useLive } from '../../live/hooks.ts'
 import {
   type Cause,
   type ChangeGroup,
@@ -54,6 +54,7 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
   // However many clusters are ill, one line is for the agents.
   const shown = causes.slice(0, shownAtMost - Math.min(agentCauses.length, 1))
   const shownAgents = agentCauses.slice(0, shownAtMost - shown.length)
+  const isAllOld = useAllOld()
   const partly = clusters.some(({ filtered }) => filtered)
   const [moreNeedy, moreAgents] = [restOf(causes, shown), restOf(agentCauses, shownAgents)]
   return (
@@ -73,7 +74,10 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
       </div>
       {needy.length + agents.length === 0 ? (
         <p className="calm">
-          <HealthMark need="healthy" bare word="" /> Every cluster is healthy and was read on time
+          <HealthMark need="healthy" bare word="" />{' '}
+          {isAllOld
+            ? 'As last heard, every cluster was healthy and had been read on time'
+            : 'Every cluster is healthy and was read on time'}
           {partly && ', as far as you see it'}.
         </p>
       ) : (
@@ -83,10 +87,8 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
               <HealthMark need={need} bare />
               {cluster && others.length === 0 ? (
                 <div className="line">
-                  <Link to={clusterPath(cluster.name)}>
-                    <ClusterName name={cluster.name} />
-                  </Link>{' '}
-                  <Reasons cluster={cluster} troubles={troubles.get(cluster.name) ?? []} now={now} />
+                  <Reason cluster={cluster} text={complaintOf(cluster, need).text} />
+                  <Chips cluster={cluster} troubles={troubles.get(cluster.name) ?? []} now={now} />
                 </div>
               ) : (
                 cluster && (
@@ -95,6 +97,8 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
                     clusters={[cluster, ...others]}
                     query={query}
                     say={(each) => (isSame ? '' : complaintOf(each, need).text)}
+                    chips={(each) => <Chips cluster={each} troubles={troubles.get(each.name) ?? []} now={now} />}
+                    asOf={<AsOfTag clusters={[cluster, ...others]} now={now} />}
                   />
                 )
               )}
@@ -104,7 +108,7 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
             <li key={key}>
               <AgentMark />
               {cluster && others.length === 0 ? (
-                <AgentLine cluster={cluster} troubles={troubles.get(cluster.name) ?? []} />
+                <AgentLine cluster={cluster} troubles={troubles.get(cluster.name) ?? []} now={now} />
               ) : (
                 cluster && (
                   <Several
@@ -113,6 +117,8 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
                     query={agentsQuery}
                     toHistory={troubles.get(cluster.name)?.[0]?.code === 'lost'}
                     say={(each) => (isSame ? '' : (troubles.get(each.name)?.[0]?.text ?? ''))}
+                    chips={(each) => <AgentChips cluster={each} troubles={troubles.get(each.name) ?? []} now={now} />}
+                    asOf={<AsOfTag clusters={[cluster, ...others]} now={now} />}
                   />
                 )
               )}
@@ -160,6 +166,8 @@ function Several({
   clusters,
   query,
   say,
+  chips,
+  asOf,
   toHistory = false,
 }: {
   title: string
@@ -167,19 +175,33 @@ function Several({
   query: string
   /** of one its own words; '' where they are those of the line */
   say: (cluster: ClusterView) => string
+  /** what else is to be known of one */
+  chips: (cluster: ClusterView) => ReactNode
+  /** of when the line is */
+  asOf: ReactNode
   /** the charts show it */
   toHistory?: boolean
 }): ReactNode {
   return (
     <details className="several">
-      <summary className="line">{title}</summary>
+      <summary>
+        <span className="line">
+          <span className="cut" title={title}>
+            {title}
+          </span>{' '}
+          {asOf}
+        </span>
+      </summary>
       <ul className="names">
         {clusters.slice(0, namesAtMost).map((cluster) => (
           <li key={cluster.name}>
             <Link to={clusterPath(cluster.name, toHistory ? 'history' : 'overview')}>
               <ClusterName name={cluster.name} />
             </Link>{' '}
-            <span className="why">{say(cluster)}</span>
+            <span className="why">
+              <Jointed text={say(cluster)} />
+              {chips(cluster)}
+            </span>
           </li>
         ))}
         <li>
@@ -214,20 +236,49 @@ function whoNeeds(clusters: readonly ClusterView[], losses: readonly EventView[]
   }
 }
 
-function AgentLine({ cluster, troubles }: { cluster: ClusterView; troubles: readonly AgentTrouble[] }): ReactNode {
-  const [first, ...more] = troubles
+/** Who suffers and of what; the words give way to the chips behind them where there is little room. */
+const Reason = ({
+  cluster: { name },
+  tab = 'overview',
+  text,
+}: {
+  cluster: ClusterView
+  tab?: 'overview' | 'history'
+  text: string
+}): ReactNode => (
+  <span className="cut">
+    <Link to={clusterPath(name, tab)}>
+      <ClusterName name={name} />
+    </Link>{' '}
+    <span className="why" title={text}>
+      <Jointed text={text} />
+    </span>
+  </span>
+)
+
+interface ChipsProps {
+  readonly cluster: ClusterView
+  readonly troubles: readonly AgentTrouble[]
+  readonly now: number
+}
+
+function AgentLine({ cluster, troubles, now }: ChipsProps): ReactNode {
+  const [first] = troubles
   return (
     <div className="line">
-      <Link to={clusterPath(cluster.name, first?.code === 'lost' ? 'history' : 'overview')}>
-        <ClusterName name={cluster.name} />
-      </Link>{' '}
-      <span className="why">
-        {first?.text}
-        <TroubleTags troubles={more} />
-      </span>
+      <Reason cluster={cluster} tab={first?.code === 'lost' ? 'history' : 'overview'} text={first?.text ?? ''} />
+      <AgentChips cluster={cluster} troubles={troubles} now={now} />
     </div>
   )
 }
+
+/** The first trouble is said in words. */
+const AgentChips = ({ cluster, troubles, now }: ChipsProps): ReactNode => (
+  <>
+    <AsOfTag clusters={[cluster]} now={now} />
+    <TroubleTags troubles={troubles.slice(1)} />
+  </>
+)
 
 const TroubleTags = ({ troubles }: { troubles: readonly AgentTrouble[] }): ReactNode =>
   troubles.map(({ code, short, text }) => (
@@ -237,29 +288,29 @@ const TroubleTags = ({ troubles }: { troubles: readonly AgentTrouble[] }): React
     </span>
   ))
 
-function Reasons({
-  cluster,
-  troubles,
-  now,
-}: {
-  cluster: ClusterView
-  troubles: readonly AgentTrouble[]
-  now: number
-}): ReactNode {
-  const at = factsAt(cluster)
-  const need = needOf(cluster, now)
-  const old = !isCurrent(cluster, 'node', now)
-  const more = cluster.reasons.slice(1)
+/** What stands behind the first reason of a cluster, folded or not: how many more there are, of when it is, what its agent suffers. */
+function Chips({ cluster, troubles, now }: ChipsProps): ReactNode {
+  const more = cluster.reasons.length - 1
   return (
-    <span className="why">
-      {complaintOf(cluster, need).text}
-      {need !== 'stale' && more.length > 0 && <span className="tag">+{more.length}</span>}
-      {old && at !== null && (
-        <span className="tag">
-          as of <Age at={at} suffix=" ago" />
-        </span>
-      )}
+    <>
+      {needOf(cluster, now) !== 'stale' && more > 0 && <span className="tag">+{formatCount(more)}</span>}
+      <AsOfTag clusters={[cluster]} now={now} />
       <TroubleTags troubles={troubles} />
+    </>
+  )
+}
+
+/** Of when what is said of these clusters is, where it is not of now: the oldest of it. */
+function AsOfTag({ clusters, now }: { clusters: readonly ClusterView[]; now: number }): ReactNode {
+  const isAllOld = useAllOld()
+  const times = clusters.flatMap((cluster) => {
+    const at = factsAt(cluster) ?? (isAllOld ? cluster.checkedAt : null)
+    return at !== null && (isAllOld || !isCurrent(cluster, 'node', now)) ? [at] : []
+  })
+  if (times.length === 0) return null
+  return (
+    <span className="tag">
+      as of <Age at={Math.min(...times)} suffix=" ago" />
     </span>
   )
 }

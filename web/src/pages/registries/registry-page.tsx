@@ -2,6 +2,7 @@ import 'uplot/dist/uPlot.min.css'
 import '../../history/history.css'
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react'
 import { HealthMark } from '../../components/health.tsx'
+import { Jointed } from '../../components/name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
@@ -90,7 +91,11 @@ function Detail({ registry }: { registry: RegistryDetailView }): ReactNode {
       >
         {registry.displayName}
       </PageHeading>
-      {saysMore(registry) && <p className="registry-message">{registry.message}</p>}
+      {saysMore(registry) && (
+        <p className="registry-message">
+          <Jointed text={registry.message} />
+        </p>
+      )}
       <Troubles registry={registry} />
       <div className="registry-panels">
         <section className="panel is-availability" aria-labelledby="registry-availability">
@@ -118,7 +123,9 @@ function Facts({ registry }: { registry: RegistryDetailView }): ReactNode {
       <dl className="pairs">
         <div>
           <dt>Endpoint</dt>
-          <dd className="mono">{endpoint}</dd>
+          <dd className="mono">
+            <Jointed text={endpoint} />
+          </dd>
         </div>
         {type !== '' && (
           <div>
@@ -179,7 +186,7 @@ function Labels({ labels }: { labels: Readonly<Record<string, string>> }): React
     <ul className="tags" aria-label="Labels">
       {entries.map(([key, value]) => (
         <li className="tag" key={key}>
-          {key}={value}
+          <Jointed text={`${key}=${value}`} />
         </li>
       ))}
     </ul>
@@ -202,7 +209,9 @@ function Holds({ registry }: { registry: RegistryDetailView }): ReactNode {
       {registry.repositories && registry.repositories.length > 0 && (
         <ul className="repositories mono">
           {registry.repositories.map((repository) => (
-            <li key={repository}>{repository}</li>
+            <li key={repository}>
+              <Jointed text={repository} />
+            </li>
           ))}
         </ul>
       )}

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { Jointed } from '../../components/name.tsx'
 import { Pairs } from '../../components/pairs.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { CellValue } from '../../model/row-values.ts'
@@ -25,7 +26,7 @@ export function NestedValue({ label, value }: { label: string; value: CellValue 
         <ul className="tags">
           {value.map((one) => (
             <li className="tag mono" key={textOf(one)}>
-              {textOf(one)}
+              <Jointed text={textOf(one)} />
             </li>
           ))}
         </ul>
@@ -41,7 +42,7 @@ function Items({ items }: { items: readonly Fields[] }): ReactNode {
   const names = [...new Set(items.flatMap((item) => Object.keys(item)))]
   return (
     <div className="scroll-x">
-      <table className="facts">
+      <table className="facts items">
         <thead>
           <tr>
             {names.map((name) => (
@@ -55,7 +56,7 @@ function Items({ items }: { items: readonly Fields[] }): ReactNode {
           {items.map((item) => (
             <tr key={JSON.stringify(item)} className={isBad(item) ? 'bad' : ''}>
               {names.map((name) => (
-                <td key={name}>
+                <td key={name} data-name={titleOf(name)}>
                   <Value name={name} value={item[name]} />
                 </td>
               ))}
@@ -78,5 +79,5 @@ const isBad = ({ type, status }: Fields): boolean =>
 
 function Value({ name, value }: { name: string; value: unknown }): ReactNode {
   if (value === null || value === undefined || value === '') return <Missing why="nothing is there" focusable />
-  return /At$/.test(name) && typeof value === 'number' ? <Age at={value} focusable /> : textOf(value)
+  return /At$/.test(name) && typeof value === 'number' ? <Age at={value} focusable /> : <Jointed text={textOf(value)} />
 }

@@ -1,5 +1,6 @@
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { ClusterName } from '../../components/cluster-name.tsx'
+import { Jointed } from '../../components/name.tsx'
 import { ObjectEvents } from '../../components/object-events.tsx'
 import { Empty, Failure } from '../../components/states.tsx'
 import { Missing } from '../../components/text.tsx'
@@ -62,7 +63,10 @@ function NotThere({ cluster, type, source, on, id, wasHere }: NotThereProps): Re
   return (
     <Empty title={wasHere ? 'This row is no longer there' : 'This row is not there'}>
       <p>
-        <b>{id}</b> is not among the {rows} of <ClusterName name={cluster} /> that you may see.
+        <b>
+          <Jointed text={id} />
+        </b>{' '}
+        is not among the {rows} of <ClusterName name={cluster} /> that you may see.
         {!wasHere && ' It may have been removed since this link was made.'}
       </p>
       {on && (

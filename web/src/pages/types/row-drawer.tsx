@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { Dialog } from '../../components/dialog.tsx'
-import { Name } from '../../components/name.tsx'
+import { Jointed, Name } from '../../components/name.tsx'
 import { Pairs } from '../../components/pairs.tsx'
 import type { ColumnView, RowsPageView, SourceView, TableRowView } from '../../contract.ts'
 import { sayScalar, scalarOf } from '../../model/row-values.ts'
@@ -120,12 +120,16 @@ function Values({ cluster, row, columns, all = columns, filtered }: ValuesProps)
                 <ShareMeter of={amount.of} row={row} columns={all} filtered={filtered} />
               ) : typeof value === 'string' && unit !== 'time' && value !== '' && !health ? (
                 <Linked cluster={cluster} row={row} column={name}>
-                  {value}
+                  <Jointed text={value} />
                 </Linked>
               ) : (
                 <ValueText value={row.values[name]} column={column} filtered={filtered} />
               )}
-              {!isPlain && <span className="sub mono">{raw}</span>}
+              {!isPlain && (
+                <span className="sub mono">
+                  <Jointed text={raw} />
+                </span>
+              )}
             </dd>
           </div>
         )

@@ -1,4 +1,5 @@
-import { type ReactNode, useCallback } from 'react'
+import { type ReactNode, useCallback, useLayoutEffect } from 'react'
+import { ClusterNames } from '../../components/cluster-name.tsx'
 import { HealthMark } from '../../components/health.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { Failure, Skeleton } from '../../components/states.tsx'
@@ -53,12 +54,14 @@ interface RowGroupsProps {
   readonly label: string
   /** which rows are counted */
   readonly question: Omit<RowGroupsQuery, 'by' | 'limit' | 'sort'>
+  /** told how many rows were counted; null: none were */
+  readonly onTotal: (total: number | null) => void
   /** somebody wants the rows of one group, which this filter chooses */
   readonly onChoose: (term: string) => void
 }
 
 /** Rows over all clusters, counted by one column: the largest group first, each with the worst that is said in it. */
-export function RowGroups({ type, by, label, question, onChoose }: RowGroupsProps): ReactNode {
+export function RowGroups({ type, by, label, question, onTotal, onChoose }: RowGroupsProps): ReactNode {
   const { client } = useHub()
   const text = JSON.stringify({ ...question, by: [by], limit: namedAtMost })
   const ask = useCallback(
@@ -71,6 +74,8 @@ export function RowGroups({ type, by, label, question, onChoose }: RowGroupsProp
     again,
     leastMs,
   )
+  const counted = fresh.state === 'here' ? fresh.value.total : null
+  useLayoutEffect(() => onTotal(counted), [onTotal, counted])
   if (fresh.state === 'waiting') return <Skeleton label="Counting" />
   if (fresh.state === 'failed')
     return <Failure problem={fresh.problem} onRetry={again} title="The rows could not be counted" />
@@ -146,8 +151,6 @@ function Group({ group: { values, count, health }, by, most, onChoose }: GroupPr
 
 /** Of when the counts are, and what is not in them. */
 function Basis({ view: { total, observedAt, stale, truncated, unread } }: { readonly view: RowGroupsView }): ReactNode {
-  const named = (clusters: readonly string[]) =>
-    `${clusters.slice(0, 3).join(', ')}${clusters.length > 3 ? ` and ${clusters.length - 3} more` : ''}`
   return (
     <>
       <p className="count">
@@ -161,18 +164,18 @@ function Basis({ view: { total, observedAt, stale, truncated, unread } }: { read
       {unread.length > 0 && (
         <p className="fine short">
           ▲ Without {plural(unread.length, 'cluster')} of which no rows are known:{' '}
-          {named(unread.map((one) => one.cluster))}.
+          <ClusterNames names={unread.map((one) => one.cluster)} />.
         </p>
       )}
       {stale.length > 0 && (
         <p className="fine short">
-          ▲ With rows of the past of {plural(stale.length, 'cluster')}: {named(stale)}.
+          ▲ With rows of the past of {plural(stale.length, 'cluster')}: <ClusterNames names={stale} />.
         </p>
       )}
       {truncated.length > 0 && (
         <p className="fine short">
           ▲ {plural(truncated.length, 'cluster')} {truncated.length === 1 ? 'has' : 'have'} more rows than were taken:{' '}
-          {named(truncated)}.
+          <ClusterNames names={truncated} />.
         </p>
       )}
     </>

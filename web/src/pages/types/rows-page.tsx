@@ -14,6 +14,7 @@ import { kindParts } from '../../model/current.ts'
 import { termText } from '../../model/filter.ts'
 import { formatCount, formatSpan, plural } from '../../model/format.ts'
 import { partTexts } from '../../model/part-texts.ts'
+import { type Counted, recounted } from '../../model/recount.ts'
 import { rowCharts } from '../../model/row-charts.ts'
 import { asOfNow, policyType } from '../../model/row-values.ts'
 import { Link, navigate, setQuery, typeEditorPath, typePath, typesPath, usePlace, whyPath } from '../../router.tsx'
@@ -92,6 +93,7 @@ function OfCluster({ cluster, view, first, row }: OfClusterProps): ReactNode {
   // Facts of the first source come with the list of types; of another one only with its rows.
   const [told, setTold] = useState<{ page: RowsPage; rows: ReadonlyMap<string, ShownRow> } | null>(null)
   const onPage = useCallback((page: RowsPage, rows: ReadonlyMap<string, ShownRow>) => setTold({ page, rows }), [])
+  const [counted, setCounted] = useState<Counted | null>(null)
   const own = told && told.page.source?.id === chosen.id ? told : null
   const facts: Facts = isFirst
     ? { source: chosen, on: first.on }
@@ -151,7 +153,11 @@ function OfCluster({ cluster, view, first, row }: OfClusterProps): ReactNode {
         <KindSummary
           aggregations={source.aggregations}
           columns={source.columns}
-          values={on.aggregations}
+          values={
+            counted?.rows && on.aggregations
+              ? recounted(source.aggregations, on.aggregations, counted.rows)
+              : on.aggregations
+          }
           isPast={stale}
           path={(filter) => `${typePath(cluster.name, view.type)}?${new URLSearchParams({ q: filter })}`}
         />
@@ -182,6 +188,8 @@ function OfCluster({ cluster, view, first, row }: OfClusterProps): ReactNode {
             type={view.type}
             source={view.sources.length > 1 ? source.id : ''}
             info={source}
+            count={on.part.count}
+            onCounted={setCounted}
             onPage={onPage}
             isPast={() => stale}
             empty={<NoRows cluster={cluster} type={view.type} on={on} />}

@@ -40,6 +40,7 @@ import { clusterNameExports } from '../../model/export-columns.ts'
 import type { Value } from '../../model/filter.ts'
 import { fitWidths } from '../../model/fit.ts'
 import { formatCount, plural } from '../../model/format.ts'
+import type { Counted } from '../../model/recount.ts'
 import { cellValue, columnId, rowsQuestion, scalarOf, type Unit } from '../../model/row-values.ts'
 import { usePreference } from '../../preferences.ts'
 import { clusterPath, currentQuery, Link, setQuery, typePath, typesPath, useQueryValue } from '../../router.tsx'
@@ -204,6 +205,10 @@ interface RowsTableProps {
   /** which of several sources; '' where there is one */
   readonly source: string
   readonly info: SourceView
+  /** how many rows the page says there are; null: it does not say it */
+  readonly count: number | null
+  /** told of what is counted here of all rows, which the page is to say as well; null: nothing is */
+  readonly onCounted?: (counted: Counted | null) => void
   /** told of each answer: what goes for all rows */
   readonly onPage?: (page: RowsPage, rows: ReadonlyMap<string, ShownRow>) => void
   /** what is shown is of the past */
@@ -213,7 +218,7 @@ interface RowsTableProps {
 
 /** Rows of one type on one cluster, or on all. Filter, order and pages are asked of the hub; they are loaded as somebody scrolls. */
 export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNode {
-  const { cluster, type, source, info, onPage, isPast, empty } = props
+  const { cluster, type, source, info, count, onCounted, onPage, isPast, empty } = props
   const { client } = useHub()
   const [text, setText] = useQueryValue('q')
   const [order] = useQueryValue('sort')
@@ -261,6 +266,17 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
   }, [here, onPage, seenOn])
 
   const rows = here?.rows ?? RowList.empty
+  const isGrouped = grouped !== undefined
+  const isAll = here?.isWhole === true && !pending && typed === '' && !isGrouped
+  useLayoutEffect(() => {
+    // Groups are counted by the hub, who says how many rows those were.
+    if (!isGrouped) onCounted?.(isAll ? { count: rows.size, rows: rows.items } : null)
+  }, [onCounted, isGrouped, isAll, rows])
+  useEffect(() => () => onCounted?.(null), [onCounted])
+  const onTotal = useCallback(
+    (all: number | null) => onCounted?.(all === null || typed !== '' ? null : { count: all, rows: null }),
+    [onCounted, typed],
+  )
   const arranged = rows.items
   const sample = useSample(`${cluster} ${type} ${source}`, arranged)
   const { example, labels, hints } = useRowHints({
@@ -277,7 +293,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
   const list = useRef<HTMLDivElement>(null)
   const room = useRoom(list)
   const visible = useMemo(() => fittedTo(room, visibleColumns(fitted, chosen), marked), [fitted, chosen, room, marked])
-  const held = useHeldOrder(arranged, rows, keyOf, pending ? 'pending' : JSON.stringify(query))
+  const held = useHeldOrder(arranged, rows, keyOf, pending ? 'pending' : JSON.stringify(query), list)
   const lines = useMemo(() => rowLines(held.rows, keyOf), [held.rows])
   const asked = JSON.stringify(query)
   const shown = useRef(asked)
@@ -293,6 +309,8 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
   )
   const seen = useCallback((to: number) => want(to + ahead), [want])
   const total = here?.page.total ?? 0
+  // Of all rows there is one number on a page: where they are not all here, that of the page.
+  const shownTotal = isAll || typed !== '' || pending ? total : (count ?? total)
   const exported = [...visible.filter(({ id }) => id !== 'cluster' && id !== 'asOf'), ...originExports(seenOn)]
   const shownNames = info.columns
     .filter(({ name }) => visible.some(({ id }) => id === columnId(name)))
@@ -331,7 +349,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
               href={csvUrl(client, cluster, type, { ...query, columns: shownNames })}
               download={`${type}-${cluster ?? 'fleet'}.csv`}
             >
-              CSV of {plural(total, 'row')}
+              CSV of {plural(shownTotal, 'row')}
             </a>
             <button
               type="button"
@@ -351,12 +369,13 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
           by={grouped[0]}
           label={grouped[1]}
           question={{ ...question, ...(source !== '' && { source }) }}
+          onTotal={onTotal}
           onChoose={(term) => setQuery({ q: `${text} ${term}`.trim(), group: null })}
         />
       ) : (
         <>
           <p className="count">
-            <span role="status">{countText(here?.page, total, typed !== '')}</span>
+            <span role="status">{typed === '' ? plural(shownTotal, 'row') : countText(here?.page, total, count)}</span>
             {here && !here.isWhole && (
               <span className="quiet">{formatCount(rows.size)} loaded, more as you scroll</span>
             )}
@@ -465,9 +484,10 @@ const originExports = (on: SeenOn): readonly ExportColumn<ShownRow>[] => [
   },
 ]
 
-const countText = (page: RowsPage | undefined, total: number, filtered: boolean): string => {
-  const all = page?.on.reduce((sum, { part }) => sum + part.count, 0) ?? total
-  return filtered && all !== total ? `${formatCount(total)} of ${plural(all, 'row')}` : plural(total, 'row')
+/** @param total that pass the filter @param count of all, as the page says it */
+const countText = (page: RowsPage | undefined, total: number, count: number | null): string => {
+  const all = count ?? page?.on.reduce((sum, { part }) => sum + part.count, 0) ?? total
+  return all > total ? `${formatCount(total)} of ${plural(all, 'row')}` : plural(total, 'row')
 }
 
 /**

@@ -1,6 +1,6 @@
 import { IconPencil, IconTableOff } from '@tabler/icons-react'
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react'
-import { ClusterCell } from '../../components/cluster-name.tsx'
+import { ClusterCell, ClusterNames } from '../../components/cluster-name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { SumAge } from '../../components/past.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
@@ -20,6 +20,7 @@ import type { RowsPage, ShownRow } from '../../live/row-pages.ts'
 import { useFresh } from '../../live/use-fresh.ts'
 import type { Value } from '../../model/filter.ts'
 import { formatCount, plural } from '../../model/format.ts'
+import { type Counted, recounted } from '../../model/recount.ts'
 import {
   collectionStatusOf,
   collectionStatusWord,
@@ -66,9 +67,10 @@ export function TypeAcrossClusters({ type }: { type: string }): ReactNode {
   useRefresh(watchClusters, again, leastMs)
   const view = useAsOfNow(fresh.state === 'here' ? fresh.value : null)
   const title = (view && sourceOf(view)?.title) ?? type
+  const [counted, setCounted] = useState<Counted | null>(null)
   return (
     <>
-      <PageHeading title={title} after={view && <StatusLine view={view} />}>
+      <PageHeading title={title} after={view && <StatusLine view={view} count={counted?.count ?? view.count} />}>
         {title}
       </PageHeading>
       {fresh.state === 'waiting' ? (
@@ -84,7 +86,7 @@ export function TypeAcrossClusters({ type }: { type: string }): ReactNode {
           {fresh.value.type !== type && <Renamed to={typesPath(fresh.value.type)} />}
           {!isOnClusters(fresh.value) && <Renamed to={registriesPath()} />}
           <NotUpdated problem={fresh.problem} onRetry={again} />
-          <Across view={view ?? fresh.value} />
+          <Across view={view ?? fresh.value} counted={counted} onCounted={setCounted} />
         </>
       )}
     </>
@@ -125,7 +127,7 @@ function NoSuchType({ type, cluster }: { type: string; cluster?: string }): Reac
   )
 }
 
-function StatusLine({ view }: { view: TypeView }): ReactNode {
+function StatusLine({ view, count }: { view: TypeView; count: number | null }): ReactNode {
   const administrator = useSession()?.user?.administrator === true
   const source = sourceOf(view)
   const newest = newestOf(view.clusters)
@@ -136,7 +138,7 @@ function StatusLine({ view }: { view: TypeView }): ReactNode {
           {source.kind} <span className="mono sub-inline">{source.apiVersion}</span>
         </span>
       )}
-      <span>{view.count === null ? <Missing why={unreadWord(view)} /> : plural(view.count, 'row')}</span>
+      <span>{count === null ? <Missing why={unreadWord(view)} /> : plural(count, 'row')}</span>
       <span className="as-of">
         {newest === null ? (
           unreadWord(view)
@@ -163,7 +165,14 @@ function StatusLine({ view }: { view: TypeView }): ReactNode {
   )
 }
 
-function Across({ view }: { view: TypeView }): ReactNode {
+interface AcrossProps {
+  readonly view: TypeView
+  /** what the table has before it */
+  readonly counted: Counted | null
+  readonly onCounted: (counted: Counted | null) => void
+}
+
+function Across({ view, counted, onCounted }: AcrossProps): ReactNode {
   const source = sourceOf(view)
   const { query } = usePlace()
   // Of a kind that every cluster has, people look for one of the things; of what is declared, at the clusters.
@@ -197,7 +206,7 @@ function Across({ view }: { view: TypeView }): ReactNode {
         <KindSummary
           aggregations={joined}
           columns={source.columns}
-          values={values}
+          values={counted?.rows ? recounted(joined, values, counted.rows) : values}
           basis={basis}
           isPast={basis !== null && basis.current < basis.counted}
           path={(filter) => `${typesPath(view.type)}?${new URLSearchParams({ q: filter })}`}
@@ -241,7 +250,7 @@ function Across({ view }: { view: TypeView }): ReactNode {
         </nav>
       )}
       {source && shown === 'rows' ? (
-        <FleetRows view={view} source={source} />
+        <FleetRows view={view} source={source} onCounted={onCounted} />
       ) : (
         <ResourceTable
           caption={`${view.type} by cluster`}
@@ -267,7 +276,11 @@ function Across({ view }: { view: TypeView }): ReactNode {
 }
 
 /** Every row there is, of whichever cluster; those of a cluster that is not read now are of the past, and look so. */
-function FleetRows({ view, source }: { view: TypeView; source: SourceView }): ReactNode {
+function FleetRows({
+  view,
+  source,
+  onCounted,
+}: Pick<AcrossProps, 'view' | 'onCounted'> & { source: SourceView }): ReactNode {
   const old = view.clusters.flatMap((on) => (isCurrentOn(on) ? [] : on.cluster)).join(' ')
   const past = useMemo(() => new Set(old.split(' ')), [old])
   const isPast = useCallback(({ cluster }: { readonly cluster: string }) => past.has(cluster), [past])
@@ -281,11 +294,7 @@ function FleetRows({ view, source }: { view: TypeView; source: SourceView }): Re
       {unread.length > 0 && (
         <p className="fine short">
           ▲ Without {plural(unread.length, 'cluster')} that {unread.length === 1 ? 'was' : 'were'} never read:{' '}
-          {unread
-            .slice(0, 3)
-            .map(({ cluster }) => cluster)
-            .join(', ')}
-          {unread.length > 3 && ` and ${unread.length - 3} more`}.
+          <ClusterNames names={unread.map(({ cluster }) => cluster)} />.
         </p>
       )}
       <RowsTable
@@ -293,6 +302,8 @@ function FleetRows({ view, source }: { view: TypeView; source: SourceView }): Re
         type={view.type}
         source={view.sources.length > 1 ? source.id : ''}
         info={source}
+        count={view.count}
+        onCounted={onCounted}
         onPage={onPage}
         isPast={isPast}
         empty={noneThere}
