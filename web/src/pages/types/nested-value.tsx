@@ -57,7 +57,9 @@ function Items({ items }: { items: readonly Fields[] }): ReactNode {
             <tr key={JSON.stringify(item)} className={isBad(item) ? 'bad' : ''}>
               {names.map((name) => (
                 <td key={name} data-name={titleOf(name)}>
-                  <Value name={name} value={item[name]} />
+                  <span>
+                    <Value name={name} value={item[name]} />
+                  </span>
                 </td>
               ))}
             </tr>
