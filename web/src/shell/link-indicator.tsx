@@ -42,7 +42,7 @@ export function LinkIndicator(): ReactNode {
       label={
         <>
           <span className="link-dot" aria-hidden="true" />
-          {words[link.state]}
+          <span className="link-word">{words[link.state]}</span>
           {age && <span className="link-age">{age}</span>}
         </>
       }
