@@ -4,12 +4,13 @@ const modules = {
   platform: {
     runtime: [],
     outbound: [],
+    authority: ['runtime'],
     kube: ['runtime', 'outbound'],
     processes: ['runtime'],
     redis: ['runtime'],
     controller: ['runtime', 'kube'],
     sealing: ['runtime'],
-    apiserver: ['kinds', 'runtime', 'sealing'],
+    apiserver: ['kinds', 'runtime', 'sealing', 'authority'],
     simulator: ['runtime', 'kube', 'apiserver'],
     webhooks: ['kinds', 'runtime', 'kube'],
   },
@@ -37,6 +38,7 @@ const modules = {
     ],
   },
   control: {
+    certificates: ['authority', 'kube', 'controller', 'runtime'],
     credentials: ['kinds', 'kube'],
     connections: [
       ...['credentials', 'kinds', 'kube', 'controller', 'runtime'],
@@ -126,6 +128,7 @@ const drivers = {
   jose: '^src/pipeline/(identity|monitor)/',
   'openid-client': '^src/pipeline/identity/',
   lmdb: '^src/platform/apiserver/',
+  '@peculiar/x509': '^src/platform/authority/',
   undici: '^src/platform/kube/|^src/pipeline/registry/',
   '@nats-io/jetstream': '^src/pipeline/publish/',
   '@nats-io/transport-node': '^src/pipeline/publish/',

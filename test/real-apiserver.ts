@@ -23,6 +23,16 @@ export interface RealApiServer {
    * @returns false where KUBEBUILDER_ASSETS holds no kube-controller-manager
    */
   aggregateRoles(): Promise<boolean>
+  /**
+   * Runs some of the original's controllers.
+   * @param files put beside it, by name; arguments name them with `{dir}` before it
+   * @returns false where KUBEBUILDER_ASSETS holds no kube-controller-manager
+   */
+  runControllers(
+    names: readonly string[],
+    args?: readonly string[],
+    files?: Readonly<Record<string, string>>,
+  ): Promise<boolean>
   stop(): Promise<void>
 }
 
@@ -134,23 +144,25 @@ async function start(
     const namespaced = ready && (await status(`${origin}/api/v1/namespaces/default`, text, token)) === 200
     return namespaced ? text : undefined
   })
+  const runControllers: RealApiServer['runControllers'] = async (names, args = [], files = {}) => {
+    const program = join(folder, 'kube-controller-manager')
+    if (!existsSync(program)) {
+      if (process.env.CI_REQUIRE_ALL === '1') throw new Error(`a real controller is required: no ${program}`)
+      return false
+    }
+    const own = { kubeconfig: kubeconfigOf(origin, ca, token), ...files }
+    for (const [name, text] of Object.entries(own)) await writeFile(join(dir, name), text, { mode: 0o600 })
+    const secured = ['--secure-port=0', `--cert-dir=${dir}`, '--leader-elect=false']
+    const asked = [`--controllers=${names.join(',')}`, ...args.map((arg) => arg.replace('{dir}', dir))]
+    children.push(run(program, [`--kubeconfig=${join(dir, 'kubeconfig')}`, ...asked, ...secured]))
+    return true
+  }
   return {
     access: { server: origin, ca, verifyTls: true, credentials: { kind: 'token', token } },
     kubeconfig: kubeconfigOf(origin, ca, token),
     log: server.log,
-    aggregateRoles: async () => {
-      const program = join(folder, 'kube-controller-manager')
-      if (!existsSync(program)) {
-        if (process.env.CI_REQUIRE_ALL === '1') throw new Error(`a real controller is required: no ${program}`)
-        return false
-      }
-      const file = join(dir, 'kubeconfig')
-      await writeFile(file, kubeconfigOf(origin, ca, token), { mode: 0o600 })
-      const controllers = '--controllers=clusterrole-aggregation-controller'
-      const secured = ['--secure-port=0', `--cert-dir=${dir}`, '--leader-elect=false']
-      children.push(run(program, [`--kubeconfig=${file}`, controllers, ...secured]))
-      return true
-    },
+    aggregateRoles: () => runControllers(['clusterrole-aggregation-controller']),
+    runControllers,
     stop,
   }
 }

@@ -10,6 +10,14 @@ export interface ControlPlaneConfig {
   readonly clientCa?: string
   /** keys that seal what is stored, the one in force first; none: one is made and kept in the data folder */
   readonly encryptionKeys: readonly Buffer[]
+  readonly memberCa: AuthorityConfig
+}
+
+/** The CA that signs members. */
+export interface AuthorityConfig {
+  /** PEM; absent: the hub makes its own */
+  readonly given?: { readonly cert: string; readonly key: string }
+  readonly certificateLifeMs: number
 }
 
 export function controlPlane(read: ConfigReader): ControlPlaneConfig {
@@ -25,7 +33,12 @@ export function controlPlane(read: ConfigReader): ControlPlaneConfig {
     'PEM file of CAs whose client certificates say who calls the embedded Kubernetes API: CN is the user, O the groups',
   )
   if (clientCa !== undefined) checkAuthorities(read, 'CONTROL_PLANE_CLIENT_CA', clientCa)
-  return { port, encryptionKeys: encryptionKeys(read), ...(clientCa !== undefined && { clientCa }) }
+  return {
+    port,
+    encryptionKeys: encryptionKeys(read),
+    ...(clientCa !== undefined && { clientCa }),
+    memberCa: authorityOf(read),
+  }
 }
 
 function encryptionKeys(read: ConfigReader): readonly Buffer[] {
@@ -40,6 +53,24 @@ function encryptionKeys(read: ConfigReader): readonly Buffer[] {
       'ENCRYPTION_KEY holds something else than keys: give 32 random bytes in base64 or hex, such as `openssl rand -base64 32` prints, one a line',
     )
   return keys ?? []
+}
+
+function authorityOf(read: ConfigReader): AuthorityConfig {
+  const cert = fileText(
+    read,
+    'MEMBER_CA_CERT',
+    'PEM file of the CA that signs members; default: one of our own, in the data folder',
+  )
+  const key = fileText(read, 'MEMBER_CA_KEY', 'PEM file of its private key: P-256, P-384 or RSA, without a passphrase')
+  if ((cert === undefined) !== (key === undefined)) read.fault('MEMBER_CA_CERT and MEMBER_CA_KEY are given together')
+  if (cert !== undefined) checkAuthorities(read, 'MEMBER_CA_CERT', cert)
+  const certificateLifeMs = read.duration('MEMBER_CERTIFICATE_LIFE', {
+    default: '30d',
+    min: '1h',
+    max: '365d',
+    meaning: "life of a member's certificate, and the longest one can ask for",
+  })
+  return { ...(cert !== undefined && key !== undefined && { given: { cert, key } }), certificateLifeMs }
 }
 
 /** Else TLS would take no certificate at all, and nobody would know why. */

@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type ApiListener, type ApiObject, ApiServer, listenApi, MASTERS, ObjectsLostError } from '#apiserver'
+import {
+  type ApiListener,
+  type ApiObject,
+  ApiServer,
+  type ClientAuthorities,
+  type ListenOptions,
+  listenApi,
+  MASTERS,
+  ObjectsLostError,
+} from '#apiserver'
 import { kinds, ocmAdmission, ocmKinds } from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import type { Logger, Metrics } from '#runtime'
@@ -28,6 +37,8 @@ export interface ControlPlaneOptions {
   readonly clientCa?: string
   /** keys that seal what is stored, the one in force first; none: that of the folder, made where there is none */
   readonly encryptionKeys?: readonly Buffer[]
+  /** opens the hub's CA, once nobody else has the folder: members that it signed are known by their certificates */
+  readonly openAuthority?: (sealer: Sealer) => Promise<ClientAuthorities>
   readonly version: string
   /** start with the objects that are left where some were lost */
   readonly acceptLoss?: boolean
@@ -40,6 +51,7 @@ export async function openControlPlane({
   port,
   clientCa,
   encryptionKeys = [],
+  openAuthority,
   version,
   acceptLoss = false,
   logger,
@@ -72,12 +84,14 @@ export async function openControlPlane({
     if (!server.objects.get(namespaces, { name: HUB_NAMESPACE })) {
       await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
     }
+    const clientAuthorities = await openAuthority?.(sealer)
     const token = keptToken(join(dir, 'admin.token'), logger)
     const listener = await listenWhereFree(server, dir, port, token, {
       sealer,
       logger,
       ...(metrics && { metrics }),
       ...(clientCa && { clientCa }),
+      ...(clientAuthorities && { clientAuthorities }),
     })
     const kubeconfigPath = resolve(dataDir, 'kubeconfig')
     const text = listener.kubeconfig({ context: 'clusterpulse', token })
@@ -138,7 +152,13 @@ async function listenWhereFree(
   dir: string,
   port: number,
   token: string,
-  { sealer, ...own }: Pick<ControlPlaneOptions, 'logger' | 'metrics' | 'clientCa'> & { readonly sealer: Sealer },
+  {
+    sealer,
+    ...own
+  }: Pick<ListenOptions, 'metrics' | 'clientCa' | 'clientAuthorities'> & {
+    readonly sealer: Sealer
+    readonly logger: Logger
+  },
 ): Promise<ApiListener> {
   const listen = (at: number) =>
     listenApi({

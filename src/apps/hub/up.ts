@@ -20,6 +20,7 @@ import { demoWords } from './demo-words.ts'
 import { claimDataFolder } from './format.ts'
 import { historyOf } from './history.ts'
 import { memberIndexPart } from './member-index.ts'
+import { memberAuthority, memberCertificates } from './member-authority.ts'
 import { declareMembers, knownMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
 import { monitorPart } from './monitor-listener.ts'
 import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
@@ -65,9 +66,20 @@ export async function up({
   // Read before anything starts: a broken kubeconfig is one sentence, not half a hub.
   const given = paths.length > 0 ? await kubeconfigMembers(paths, contexts, logger) : undefined
 
+  const authority = memberAuthority({ dataDir, config: config.controlPlane.memberCa, logger })
   const controlPlane = part<ControlPlane>('control-plane', () =>
-    openControlPlane({ dataDir, ...config.controlPlane, version, acceptLoss, logger, metrics }),
+    openControlPlane({
+      ...{ dataDir, ...config.controlPlane, version, acceptLoss, logger, metrics },
+      openAuthority: authority.open,
+    }),
   )
+  const certificates = memberCertificates({
+    authority: authority.get,
+    hub: () => controlPlane.get().client,
+    namespace: HUB_NAMESPACE,
+    metrics,
+    logger,
+  })
   let fleet: UpFleet | undefined
   const isDemo = () => fleet?.kind === 'demo'
   const choose: Part = {
@@ -210,6 +222,7 @@ export async function up({
       controlPlane,
       // The objects are locked by now: no other hub has the folder.
       { name: 'format', start: claimFolder, stop: () => Promise.resolve() },
+      certificates,
       choose,
       attention,
       simulation,

@@ -1,4 +1,4 @@
-import { ageSince } from './age.ts'
+import { ageSince, humanDuration } from './age.ts'
 import { keptTables } from './kept-tables.ts'
 import {
   age,
@@ -196,6 +196,20 @@ const wideOfJobTemplate = (columns: readonly Declared[]): Declared[] =>
   columns.map(([heading, cell]) => [heading, (object, nowMs) => cell(jobTemplateOf(object), nowMs), wide])
 
 /** How kubectl shows built-in kinds, by collection. */
+function requestedDuration(request: ApiObject): string {
+  const { expirationSeconds } = spec(request)
+  return typeof expirationSeconds === 'number' ? humanDuration(expirationSeconds * 1000) : '<none>'
+}
+
+function requestCondition(request: ApiObject): string {
+  const types = items(status(request).conditions).map(({ type }) => type)
+  return [
+    types.includes('Denied') ? 'Denied' : types.includes('Approved') ? 'Approved' : 'Pending',
+    ...(types.includes('Failed') ? ['Failed'] : []),
+    ...(status(request).certificate ? ['Issued'] : []),
+  ].join(',')
+}
+
 export const builtInTables: Readonly<Record<string, TableShape>> = {
   '/namespaces': shape(name, ['Status', (namespace) => text(status(namespace).phase)], age),
   '/nodes': shape(
@@ -376,6 +390,14 @@ export const builtInTables: Readonly<Record<string, TableShape>> = {
     ['VolumeBindingMode', (object) => text(object.volumeBindingMode, '<unset>')],
     ['AllowVolumeExpansion', (object) => object.allowVolumeExpansion === true],
     age,
+  ),
+  'certificates.k8s.io/certificatesigningrequests': shape(
+    name,
+    age,
+    ['SignerName', (request) => text(spec(request).signerName, '<none>')],
+    ['Requestor', (request) => text(spec(request).username)],
+    ['RequestedDuration', requestedDuration],
+    ['Condition', requestCondition],
   ),
   'coordination.k8s.io/leases': shape(name, ['Holder', (lease) => text(spec(lease).holderIdentity)], age),
   'apiextensions.k8s.io/customresourcedefinitions': shape(name, createdAt),

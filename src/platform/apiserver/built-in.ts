@@ -12,6 +12,7 @@ interface Declared {
   readonly categories?: readonly string[]
   readonly clusterWide?: boolean
   readonly status?: boolean
+  readonly approval?: boolean
   readonly generation?: boolean
   readonly nameRule?: NameRule
   readonly versionRequired?: boolean
@@ -207,6 +208,21 @@ const GROUPS: readonly (readonly [group: string, version: string, resources: rea
     'v1',
     [{ kind: 'APIService', categories: ['api-extensions'], clusterWide: true, status: true, inert: true }],
   ],
+  [
+    'certificates.k8s.io',
+    'v1',
+    [
+      {
+        kind: 'CertificateSigningRequest',
+        shortNames: ['csr'],
+        clusterWide: true,
+        status: true,
+        approval: true,
+        nameRule: 'path',
+        fields: readers('spec.signerName'),
+      },
+    ],
+  ],
   ['coordination.k8s.io', 'v1', [{ kind: 'Lease', versionRequired: true, createOnUpdate: true }]],
   [
     'apiextensions.k8s.io',
@@ -253,6 +269,7 @@ function builtIn(group: string, version: string, declared: Declared): Resource {
     categories: declared.categories ?? [],
     namespaced: !declared.clusterWide,
     status: declared.status ?? false,
+    ...(declared.approval ? { approval: true } : {}),
     builtIn: true,
     schema: schemaOf(group, version, declared.kind),
     columns: [],

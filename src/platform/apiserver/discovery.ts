@@ -55,6 +55,7 @@ function entriesOf(resource: Resource): Entry[] {
       version: 'v1',
       verbs: SUB_VERBS,
     })
+  if (resource.approval) entries.push({ ...sub, name: `${plural}/approval`, verbs: SUB_VERBS })
   if (resource.status) entries.push({ ...sub, name: `${plural}/status`, verbs: SUB_VERBS })
   return entries
 }

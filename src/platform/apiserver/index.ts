@@ -9,6 +9,7 @@
  * answered write survives the end of the machine. It runs no workloads. Who may do what is decided by the Roles and bindings it stores.
  */
 export type { TokenGrant } from './authentication.ts'
+export type { ClientAuthorities } from './client-certificates.ts'
 export { ObjectsLostError, ObjectsSealedError } from './journal-errors.ts'
 export { openRemnant } from './journal-remnants.ts'
 export { type ApiListener, type ListenOptions, listenApi } from './listen.ts'

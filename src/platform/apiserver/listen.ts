@@ -5,6 +5,7 @@ import { stringify } from 'yaml'
 import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, silentLogger } from '#runtime'
 import type { Sealer } from '#sealing'
 import { StaticTokens, type TokenGrant } from './authentication.ts'
+import { type ClientAuthorities, ClientTrust } from './client-certificates.ts'
 import type { ApiServer } from './server.ts'
 import { ApiError } from './status.ts'
 import { generateServingCertificate, type ServingCertificate } from './tls.ts'
@@ -25,6 +26,8 @@ export interface ListenOptions {
   readonly tokens: readonly TokenGrant[]
   /** PEM of one or more CAs whose client certificates say who calls: the common name, and the organisations as groups */
   readonly clientCa?: string
+  /** further CAs, which may change while the port is open: what they are then counts from the next request on */
+  readonly clientAuthorities?: ClientAuthorities
   /** by path prefix: who may come in there, and nobody else */
   readonly mountTokens?: ReadonlyMap<string, readonly TokenGrant[]>
   /** connections open at once; default: as many as the system gives */
@@ -78,12 +81,10 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
       response.destroy()
     })
   }
-  // Who shows a certificate of another CA is let in as far as nobody is: a token may say who it is.
-  const clients = options.clientCa ? { ca: options.clientCa, requestCert: true, rejectUnauthorized: false } : {}
-  const https = createServer(
-    { cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2', ...clients, ...CONNECTION_TIMES },
-    answer,
-  )
+  const clients = new ClientTrust(options.clientCa, options.clientAuthorities)
+  const context = () => ({ cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' as const, ca: clients.tls?.ca })
+  const https = createServer({ ...context(), ...clients.tls, ...CONNECTION_TIMES }, answer)
+  const forget = clients.attach(https, () => https.setSecureContext(context()))
   https.maxHeadersCount = 0 // beyond a number headers would be ignored, those that name another user too
   // A watch is silent for as long as nothing happens.
   https.requestTimeout = 0
@@ -108,7 +109,10 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
     unmount: (prefix) => void mounts.delete(prefix),
     kubeconfig: ({ context, token, prefix = '', user = context }) =>
       kubeconfigText({ server: url + prefix, caPem: tls.ca, context, token, user }),
-    [Symbol.asyncDispose]: () => close(https),
+    [Symbol.asyncDispose]: () => {
+      forget()
+      return close(https)
+    },
   }
 }
 

@@ -120,7 +120,11 @@ export class ObjectStore {
       if (resource.generation) metadata.generation ??= live?.metadata.generation ?? 1
       const whole = toStorage(resource, { ...object, metadata })
       const rule = ruleOf(resource)
-      return transaction.put(resource.collection, key, rule?.prepare?.(whole, live, this.#clock.now()) ?? whole)
+      return transaction.put(
+        resource.collection,
+        key,
+        rule?.prepare?.(whole, live, this.#clock.now(), { subresource: 'status' }) ?? whole,
+      )
     })
   }
 

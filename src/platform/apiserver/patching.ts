@@ -4,7 +4,7 @@ import type { ObjectKey } from './objects.ts'
 import { applyJsonPatch, applyMergePatch, applyStrategicPatch, PatchError } from './patch/index.ts'
 import { groupVersion, type Resource } from './served.ts'
 import { ApiError } from './status.ts'
-import type { ApiObject } from './types.ts'
+import type { ApiObject, Subresource } from './types.ts'
 import { timestamp } from './write-rules.ts'
 
 export interface Patch {
@@ -38,7 +38,7 @@ function parsePatch(bytes: Buffer): unknown {
 
 export interface PatchOptions {
   readonly fieldManager?: string
-  readonly subresource?: 'status'
+  readonly subresource?: Subresource
   readonly force: boolean
   readonly nowMs: number
 }

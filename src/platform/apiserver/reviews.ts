@@ -1,7 +1,7 @@
 import type { Call } from './http/call.ts'
 import type { Attempt, HeldRules } from './rbac/index.ts'
 import { ApiError } from './status.ts'
-import type { User } from './user.ts'
+import { type User, userFields } from './user.ts'
 
 interface ReviewKind {
   readonly group: string
@@ -53,13 +53,6 @@ interface ReviewSpec {
   }
   readonly nonResourceAttributes?: { readonly verb?: string; readonly path?: string }
 }
-
-const userInfo = ({ name, uid, groups, extra }: User) => ({
-  username: name,
-  ...(uid ? { uid } : {}),
-  groups,
-  ...(extra && Object.keys(extra).length > 0 ? { extra } : {}),
-})
 
 function attemptOf({ resourceAttributes, nonResourceAttributes }: ReviewSpec): Attempt {
   if (nonResourceAttributes) return { verb: nonResourceAttributes.verb ?? '', path: nonResourceAttributes.path ?? '' }
@@ -132,12 +125,12 @@ export function answerReview(
       if (!token) throw new ApiError('BadRequest', 'token is required for TokenReview in authentication')
       const holder = holders.map((each) => each.holder(token)).find((user) => user !== undefined)
       const status = holder
-        ? { authenticated: true, user: userInfo(holder) }
+        ? { authenticated: true, user: userFields(holder) }
         : { authenticated: false, user: {}, error: 'invalid bearer token' }
       return { ...body, status }
     }
     case 'SelfSubjectReview':
-      return { ...body, status: { userInfo: userInfo(caller) } }
+      return { ...body, status: { userInfo: userFields(caller) } }
     case 'SelfSubjectRulesReview':
       if (!spec.namespace) throw new ApiError('BadRequest', 'no namespace on request')
       return { ...body, status: rulesStatus(server.authorizer.held(caller, spec.namespace)) }

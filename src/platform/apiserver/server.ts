@@ -8,6 +8,7 @@ import { AdmissionRules } from './admission.ts'
 import type { TokenHolders } from './authentication.ts'
 import { BootstrapTokens } from './bootstrap-tokens.ts'
 import { builtInResources } from './built-in.ts'
+import { CertificateCleanup } from './certificate-cleanup.ts'
 import { resourcesOf } from './crd.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { handleRequest } from './http/handle.ts'
@@ -85,6 +86,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   nodeProxy: NodeProxy | undefined
   readonly #housekeeping: Housekeeping
   readonly #converters: readonly VersionConverter[]
+  readonly #certificateCleanup: CertificateCleanup
   readonly #closing = new AbortController()
 
   private constructor(options: ApiServerOptions, storage: ObjectStorage) {
@@ -108,6 +110,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     const { store, served, objects, logger, authorizer, clock } = this
     this.admission = new AdmissionRules(options.admission ?? [], { authorizer, objects, served, clock })
     this.#housekeeping = new Housekeeping({ store, served, objects, logger })
+    this.#certificateCleanup = new CertificateCleanup({ objects, clock: this.clock, logger })
   }
 
   /**
@@ -120,6 +123,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
       const server = new ApiServer(options, storage)
       for (const definition of server.store.list(CRDS)) server.#define(definition)
       server.#housekeeping.start()
+      server.#certificateCleanup.start()
       for (const name of NAMESPACES)
         if (!server.objects.get({ group: '', version: 'v1', plural: 'namespaces' }, { name }))
           await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
@@ -152,6 +156,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     }
     this.authorizer.saw(collection, event)
     this.#housekeeping.saw(collection, event)
+    this.#certificateCleanup.saw(collection)
   }
 
   #define(definition: ApiObject): void {
@@ -202,6 +207,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
     await this.#housekeeping[Symbol.asyncDispose]()
+    await this.#certificateCleanup[Symbol.asyncDispose]()
     await this.store[Symbol.asyncDispose]()
   }
 }

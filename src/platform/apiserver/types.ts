@@ -87,6 +87,9 @@ export interface PrinterColumn {
   jsonPath: string
 }
 
+/** A part of an object with an address of its own, of which only that part is written there. */
+export type Subresource = 'status' | 'approval'
+
 /** One resource the server serves in one version. Built-in ones are in resources/, others come from CRDs. */
 export interface ServedResource {
   readonly group: string
@@ -98,6 +101,8 @@ export interface ServedResource {
   readonly categories: readonly string[]
   readonly namespaced: boolean
   readonly status: boolean
+  /** whether it is approved or denied through a subresource of its own */
+  readonly approval?: boolean
   readonly builtIn: boolean
   readonly schema: Schema
   readonly columns: readonly PrinterColumn[]

@@ -7,6 +7,14 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
+/** How the API writes down who somebody is. */
+export const userFields = ({ name, uid, groups, extra }: User) => ({
+  username: name,
+  ...(uid ? { uid } : {}),
+  groups,
+  ...(extra && Object.keys(extra).length > 0 ? { extra } : {}),
+})
+
 /** Whose members may do everything, whatever roles say. */
 export const MASTERS = 'system:masters'
 export const AUTHENTICATED = 'system:authenticated'

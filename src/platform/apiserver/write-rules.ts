@@ -6,7 +6,8 @@ import { annotationFaults, finalizerFaults, labelFaults, nameFaults, ownerFaults
 import { applyDefaults, prune, validate } from './schema/index.ts'
 import { groupVersion, type Resource } from './served.ts'
 import { ApiError, conflict, invalid, staleVersion } from './status.ts'
-import type { Admission, ApiObject, FieldFault } from './types.ts'
+import type { Admission, ApiObject, FieldFault, Subresource } from './types.ts'
+import type { User } from './user.ts'
 
 export interface WriteOptions {
   /** decide everything, store nothing */
@@ -16,7 +17,9 @@ export interface WriteOptions {
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
   /** filled with what the writer should be told */
   readonly warnings?: string[]
-  readonly subresource?: 'status'
+  readonly subresource?: Subresource
+  /** who asks over HTTP; absent: this process itself */
+  readonly user?: User
   /** asked before anything is written. @throws ApiError Forbidden where the writer may not */
   readonly guard?: (object: ApiObject, before: ApiObject | undefined) => void
   /** what rules say to the write; absent: it is the server's own, or there are none */
@@ -134,7 +137,12 @@ function check(
       options,
       `${resource.kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: ${mistyped.path}: ${mistyped.message}`,
     )
-  const faults = [...metadataFaults(resource, object), ...more, ...ofSchema, ...(rule.faults?.(object, before) ?? [])]
+  const faults = [
+    ...metadataFaults(resource, object),
+    ...more,
+    ...ofSchema,
+    ...(rule.faults?.(object, before, options) ?? []),
+  ]
   if (faults.length > 0) throw invalid(resource, object.metadata.name ?? '', faults)
   const sizeBytes = Buffer.byteLength(JSON.stringify(object))
   if (sizeBytes > MAX_OBJECT_BYTES)
@@ -186,7 +194,7 @@ export function prepareCreate(resource: Resource, given: ApiObject, options: Wri
   else delete metadata.generation
   if (!options.managed) delete metadata.managedFields
   let object = admitted(resource, applyDefaults(resource.schema, { ...start, metadata }), undefined, options)
-  object = ruleOf(resource).prepare?.(object, undefined, nowMs) ?? object
+  object = ruleOf(resource).prepare?.(object, undefined, nowMs, options) ?? object
   check(resource, object, undefined, options)
   return tracked(resource, undefined, object, options)
 }
@@ -241,7 +249,7 @@ export function prepareUpdate(
   if (asked.resourceVersion && asked.resourceVersion !== live.metadata.resourceVersion)
     throw staleVersion(resource, name)
 
-  const metadata: ApiObject['metadata'] = options.subresource === 'status' ? { ...live.metadata } : { ...asked, name }
+  const metadata: ApiObject['metadata'] = options.subresource ? { ...live.metadata } : { ...asked, name }
   for (const field of OWN_FIELDS) {
     if (live.metadata[field] === undefined) delete metadata[field]
     else metadata[field] = live.metadata[field] as never
@@ -253,15 +261,15 @@ export function prepareUpdate(
   delete metadata.selfLink
 
   let object: ApiObject
-  if (options.subresource === 'status') object = { ...live, apiVersion: given.apiVersion, metadata, ...statusOf(given) }
+  if (options.subresource) object = { ...live, apiVersion: given.apiVersion, metadata, ...statusOf(given) }
   else {
     const { status: _, ...rest } = given
     object = (resource.status ? { ...rest, metadata, ...statusOf(live) } : { ...given, metadata }) as ApiObject
   }
   object = admitted(resource, applyDefaults(resource.schema, object), live, options)
   const rule = ruleOf(resource)
-  if (options.subresource !== 'status' || rule.preparesStatus)
-    object = rule.prepare?.(object, live, options.nowMs) ?? object
+  if (!options.subresource || rule.preparesStatus)
+    object = rule.prepare?.(object, live, options.nowMs, options) ?? object
   check(resource, object, live, options, newFinalizerFaults(live, object))
   if (isDeepStrictEqual(comparable(live), comparable(object)) && !options.managed) return undefined
   if (resource.generation && specChanged(resource, live, object))

@@ -101,7 +101,7 @@ export function resetFields({
   status,
   subresource,
 }: Pick<Update, 'schema' | 'status' | 'subresource'>): FieldSet {
-  if (subresource === 'status') return SPEC
+  if (subresource === 'status' || subresource === 'approval') return SPEC
   const hasStatus = status ?? (componentOf(schema) !== undefined && schema.properties?.status !== undefined)
   return hasStatus && subresource === undefined ? STATUS : EMPTY
 }

@@ -4,6 +4,7 @@ import { nameSelected } from '../selectors.ts'
 import { ApiError } from '../status.ts'
 import type { WriteOptions } from '../write-rules.ts'
 import type { Call } from './call.ts'
+import { checkCertificateRequest, isRequest } from './certificate-requests.ts'
 
 /** Where a request points: `/api/v1/namespaces/{namespace}/{plural}/{name}/{subresource}` with its parts. */
 export interface Target {
@@ -80,6 +81,7 @@ export function checkAttempt({ server, user }: Pick<Call, 'server' | 'user'>, at
 export function guardOf(call: Call, target: Target): NonNullable<WriteOptions['guard']> {
   return (object, before) => {
     if (!before && call.method !== 'POST') checkAccess({ ...call, method: 'POST' }, target)
+    if (isRequest(target)) checkCertificateRequest(call, target, object, before)
     if (isRbac(target.group)) refuseEscalation(call.server.authorizer, call.user, { ...target, object, before })
   }
 }

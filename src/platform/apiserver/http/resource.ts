@@ -7,7 +7,7 @@ import { type Predicate, parseFieldSelector, parseLabelSelector } from '../selec
 import { groupVersion, type Resource } from '../served.ts'
 import type { TokenRequest } from '../service-account-tokens.ts'
 import { ApiError, notFound } from '../status.ts'
-import type { ApiObject } from '../types.ts'
+import type { ApiObject, Subresource } from '../types.ts'
 import type { WriteOptions } from '../write-rules.ts'
 import { negotiate, type Representation } from './accept.ts'
 import { checkAccess, guardOf, isTrue, type Target } from './authorize.ts'
@@ -139,11 +139,9 @@ async function handleOne(call: Call, resource: Resource, target: Target & { read
   }
   if (subresource === 'token' && resource.collection === '/serviceaccounts') return handleToken(call, how, target)
   if (subresource === 'scale' && resource.scale) return handleScale(call, how, resource, target)
-  if (subresource !== undefined && !(subresource === 'status' && resource.status)) throw notServed()
-  const options: WriteOptions = {
-    ...writeOptions(call, target, resource),
-    ...(subresource === 'status' ? { subresource: 'status' } : {}),
-  }
+  const part = partOf(resource, subresource)
+  if (subresource !== undefined && part === undefined) throw notServed()
+  const options: WriteOptions = { ...writeOptions(call, target, resource), ...(part ? { subresource: part } : {}) }
   switch (call.method) {
     case 'GET': {
       const found = objects.read(resource, key)
@@ -166,6 +164,11 @@ async function handleOne(call: Call, resource: Resource, target: Target & { read
     default:
       throw notAllowed()
   }
+}
+
+function partOf({ status, approval }: Resource, subresource: string | undefined): Subresource | undefined {
+  if (subresource === 'status') return status ? subresource : undefined
+  return subresource === 'approval' && approval ? subresource : undefined
 }
 
 async function handlePatch(
@@ -326,6 +329,7 @@ function writeOptions(call: Call, target: Target, resource?: Resource): WriteOpt
     fieldValidation,
     fieldManager: query.get('fieldManager') || agent || 'unknown',
     warnings: call.warnings,
+    user: call.user,
     guard: guardOf(call, target),
     ...(resource && { admission: call.server.admission.of(resource, write) }),
   }

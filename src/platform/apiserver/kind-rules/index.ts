@@ -3,6 +3,7 @@ import { COLLECTIONS } from '../rbac/objects.ts'
 import type { Resource } from '../served.ts'
 import { ApiError, forbidden } from '../status.ts'
 import type { ApiObject, FieldFault } from '../types.ts'
+import { certificateRequestRule } from './certificate-requests.ts'
 import { portFault } from './pod-spec.ts'
 import { clusterRoleBindingRule, clusterRoleRule, roleBindingRule, roleRule } from './rbac.ts'
 import { fields, items, type KindRule, required, withDefaults, withStatus, wrong } from './rule.ts'
@@ -187,6 +188,7 @@ const RULES: Readonly<Record<string, KindRule>> = {
   [COLLECTIONS.roleBindings]: roleBindingRule,
   [COLLECTIONS.clusterRoleBindings]: clusterRoleBindingRule,
   'apiextensions.k8s.io/customresourcedefinitions': definitionRule,
+  'certificates.k8s.io/certificatesigningrequests': certificateRequestRule,
 }
 
 const none: KindRule = {}

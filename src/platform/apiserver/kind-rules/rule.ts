@@ -1,13 +1,22 @@
 import { stableText } from '../schema/index.ts'
 import type { Resource } from '../served.ts'
-import type { ApiObject, FieldFault } from '../types.ts'
+import type { ApiObject, FieldFault, Subresource } from '../types.ts'
+import type { User } from '../user.ts'
+
+/** Who writes, and through which door. */
+export interface Write {
+  /** who asks over HTTP; absent: this process itself, which is believed what it says */
+  readonly user?: User | undefined
+  /** absent: the object itself */
+  readonly subresource?: Subresource | undefined
+}
 
 /** What a built-in kind fills in and checks beyond its schema. */
 export interface KindRule {
-  prepare?(object: ApiObject, before: ApiObject | undefined, nowMs: number): ApiObject
-  /** whether writes of the status are prepared too */
+  prepare?(object: ApiObject, before: ApiObject | undefined, nowMs: number, write: Write): ApiObject
+  /** whether writes of subresources are prepared too */
   readonly preparesStatus?: boolean
-  faults?(object: ApiObject, before: ApiObject | undefined): FieldFault[]
+  faults?(object: ApiObject, before: ApiObject | undefined, write: Write): FieldFault[]
   /** required fields of the schema whose absence `faults` names itself, by what is missing in them */
   readonly required?: readonly string[]
   /** @throws ApiError where the object may not go. */

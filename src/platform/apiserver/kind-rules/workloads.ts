@@ -49,7 +49,7 @@ interface Lasting {
 function lasting({ status, strategy, namesSelector = true, prepare, faults }: Lasting): KindRule {
   return {
     required: NAMES_TEMPLATE,
-    prepare: (object, before, nowMs) => {
+    prepare: (object, before, nowMs, write) => {
       let spec = prepareTemplate(fields(object.spec))
       const chosen = strategy && fields(spec[strategy[0]])
       if (strategy && chosen?.type === 'RollingUpdate') {
@@ -57,7 +57,7 @@ function lasting({ status, strategy, namesSelector = true, prepare, faults }: La
         if (rollingUpdate !== chosen.rollingUpdate) spec = { ...spec, [strategy[0]]: { ...chosen, rollingUpdate } }
       }
       const prepared = withDefaults({ ...object, spec }, { status })
-      return prepare?.(prepared, before, nowMs) ?? prepared
+      return prepare?.(prepared, before, nowMs, write) ?? prepared
     },
     faults: (object, before) => {
       const spec = fields(object.spec)

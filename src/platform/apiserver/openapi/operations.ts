@@ -90,6 +90,7 @@ export function operationsOf(resource: ServedResource): Operation[] {
   const readOnly = 'list' in resource
   const operations = [...collection(resource, base, readOnly), ...item(resource, one, readOnly)]
   if (resource.namespaced) operations.push(acrossNamespaces(resource, `${root}/${resource.plural}`))
+  if (resource.approval) operations.push(...subresource(resource, `${one}/approval`, 'approval'))
   if (resource.status) operations.push(...subresource(resource, `${one}/status`, 'status'))
   if ('scale' in resource) operations.push(...subresource(resource, `${one}/scale`, 'scale'))
   return operations
@@ -183,7 +184,7 @@ function changes(
   ]
 }
 
-function subresource(resource: ServedResource, path: string, sub: 'status' | 'scale'): Operation[] {
+function subresource(resource: ServedResource, path: string, sub: 'status' | 'approval' | 'scale'): Operation[] {
   const scale = { gvk: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, result: SCALE }
   const more = { sub, ...(sub === 'scale' ? scale : {}) }
   return [operation(resource, { path, method: 'get', action: 'get', ...more }), ...changes(resource, path, more)]

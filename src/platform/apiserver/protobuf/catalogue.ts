@@ -1,5 +1,6 @@
 import { MessageCatalogue } from './table.ts'
 import { apps, autoscaling, batch } from './tables/apps.ts'
+import { certificates } from './tables/certificates.ts'
 import { coordination, events, rbac } from './tables/control.ts'
 import { core } from './tables/core.ts'
 import { meta } from './tables/meta.ts'
@@ -14,6 +15,7 @@ export const catalogue = new MessageCatalogue({
   authentication,
   authorization,
   batch,
+  certificates,
   coordination,
   events,
   meta,
@@ -28,6 +30,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'authentication.k8s.io/v1': 'authentication',
   'authorization.k8s.io/v1': 'authorization',
   'batch/v1': 'batch',
+  'certificates.k8s.io/v1': 'certificates',
   'coordination.k8s.io/v1': 'coordination',
   'events.k8s.io/v1': 'events',
   'rbac.authorization.k8s.io/v1': 'rbac',

@@ -9,6 +9,15 @@ export interface Sample {
   readonly status?: Readonly<Record<string, unknown>>
 }
 
+/** A request of openssl for CN=sample, PEM in base64. */
+const REQUEST = [
+  'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlITE1ITUNBUUF3RVRFUE1BMEdBMVVFQXd3R2MyRnRjR3hsTUZr',
+  'd0V3WUhLb1pJemowQ0FRWUlLb1pJemowRApBUWNEUWdBRUh4Y1VmQ2k4Z21vQzNkMVBJbFUxSkxIUnQ2Z29selFQVGZhZUtWNnAx',
+  'NENHVENWcUpvQmpuRWJKClJ2QTdVVDVROWZqc3Y3U0E4RWVyMFRlbHVzcVYwcUFBTUFvR0NDcUdTTTQ5QkFNQ0EwZ0FNRVVDSUho',
+  'czFwanEKdzRaWGdTTld1WmJzMWFIelBhUWNrbUcwRC9LdWwrT0FvcHJCQWlFQTl3b0FrTWxYU3dYNjZSUloxSHY3UnhyUgplWVo2',
+  'Z2puSXJkSVRzajlkZHpzPQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K',
+].join('')
+
 const container = {
   name: 'web',
   image: 'registry.example/web:1.2',
@@ -573,6 +582,32 @@ export const samples: readonly Sample[] = [
       allowVolumeExpansion: false,
       volumeBindingMode: 'WaitForFirstConsumer',
       allowedTopologies: [{ matchLabelExpressions: [{ key: 'zone', values: ['a', 'b'] }] }],
+    },
+  },
+  {
+    kind: 'CertificateSigningRequest',
+    apiVersion: 'certificates.k8s.io/v1',
+    path: '/apis/certificates.k8s.io/v1/certificatesigningrequests',
+    object: {
+      metadata: { name: 'sample' },
+      spec: {
+        request: REQUEST,
+        signerName: 'example.com/nobody',
+        usages: ['client auth', 'digital signature'],
+        expirationSeconds: 7200,
+      },
+    },
+    status: {
+      conditions: [
+        {
+          type: 'Seen',
+          status: 'Unknown',
+          reason: 'Suite',
+          message: 'said',
+          lastUpdateTime: '2026-01-02T03:04:05Z',
+          lastTransitionTime: '2026-01-02T03:04:05Z',
+        },
+      ],
     },
   },
   ...(['Role', 'ClusterRole'] as const).map((kind) => ({

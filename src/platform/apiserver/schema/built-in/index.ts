@@ -1,6 +1,7 @@
 import type { Schema } from '../../types.ts'
 import { daemonSet, deployment, replicaSet, statefulSet } from './apps.ts'
 import { cronJob, job } from './batch.ts'
+import { certificateSigningRequest } from './certificates.ts'
 import { clusterRole, clusterRoleBinding, customResourceDefinition, lease, role, roleBinding } from './control.ts'
 import { configMap, event, namespace, newEvent, node, secret, service, serviceAccount } from './core.ts'
 import * as kept from './kept.ts'
@@ -51,6 +52,7 @@ export const builtInSchemas: Readonly<Record<string, Schema>> = {
   'flowcontrol.apiserver.k8s.io/v1/FlowSchema': kept.flowSchema,
   'flowcontrol.apiserver.k8s.io/v1/PriorityLevelConfiguration': kept.priorityLevel,
   'apiregistration.k8s.io/v1/APIService': kept.apiService,
+  'certificates.k8s.io/v1/CertificateSigningRequest': certificateSigningRequest,
   'coordination.k8s.io/v1/Lease': lease,
   'events.k8s.io/v1/Event': newEvent,
   'rbac.authorization.k8s.io/v1/Role': role,

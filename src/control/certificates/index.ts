@@ -1,0 +1,12 @@
+/**
+ * Certificates of members, as objects of the hub: approved CertificateSigningRequests are signed by the hub's CA, those that break a rule are
+ * marked as failed with a sentence, and the CA's own state stands in a ConfigMap, where people rotate and end it.
+ *
+ *   CertificateSigningRequest → judge (#authority) → sign → status.certificate · condition Failed
+ *   Authority ⇄ ConfigMap hub-authority: ca.crt, what each CA is for, clusterpulse.io/rotate
+ *
+ * Who approves is somebody else's business: people, or the rules of registration.
+ */
+export { AUTHORITY_CONFIG_MAP, type CertificatesOptions, certificateReconcilers } from './controllers.ts'
+export { secretStore } from './secret-store.ts'
+export { type SignedRequest, STREAM_SIGNER } from './signing.ts'

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile } from '#runtime'
+import { AuthorityUnusableError } from './errors.ts'
+
+/** A text as it is kept, with what tells it from an earlier one. */
+export interface Kept {
+  readonly text: string
+  readonly version: string
+}
+
+/** Where a CA is kept: a folder here, a Secret elsewhere. What is written is whole or not there, and survives the end of the machine. */
+export interface AuthorityStore {
+  /**
+   * @returns undefined where nothing was ever kept
+   * @throws AuthorityUnusableError where something is there and cannot be read
+   */
+  read(): Promise<Kept | undefined>
+  /**
+   * @param over the version that is replaced; undefined: nothing was there
+   * @returns the new version
+   * @throws AuthorityChangedError where another process wrote meanwhile
+   */
+  write(text: string, over: string | undefined): Promise<string>
+}
+
+/** Protects what is written down: the CA's private key. Nothing but `open` of the same sealer reads what `seal` made. */
+export interface Sealer {
+  seal(plain: Uint8Array): Promise<Uint8Array>
+  /** @throws where it was sealed by another key, or altered */
+  open(sealed: Uint8Array): Promise<Uint8Array>
+  /** Whether it is sealed by the key in force; what a former one sealed is sealed anew when it is opened. Absent: there is one key. */
+  isCurrent?(sealed: Uint8Array): boolean
+}
+
+/** Kept twice: a single harmed file must not end every membership. */
+const COPIES = ['authority.json', 'authority.copy.json']
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** Two files of mode 0600 in a folder that one process has at a time. */
+export function folderStore(directory: string): AuthorityStore {
+  const paths = COPIES.map((name) => join(directory, name))
+  return {
+    async read() {
+      const texts = await Promise.all(paths.map((path) => textOf(path)))
+      const whole = texts.map((text) => (text === undefined ? undefined : checked(text))).find((text) => text !== undefined)
+      if (whole !== undefined) return { text: whole, version: digest(whole) }
+      if (texts.every((text) => text === undefined)) return undefined
+      throw new AuthorityUnusableError(
+        `the hub's CA in ${directory} is damaged: restore the folder from a backup, or move it away to begin anew, after which every member has to join again`,
+      )
+    },
+    async write(text) {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      for (const path of paths) await replaceFile(path, `${text}\n${digest(text)}\n`)
+      return digest(text)
+    },
+  }
+}
+
+/** @returns undefined where there is no such file; '' where it cannot be read */
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : ''
+  }
+}
+
+function checked(file: string): string | undefined {
+  const [text = '', sum] = file.split('\n')
+  return sum === digest(text) ? text : undefined
+}
