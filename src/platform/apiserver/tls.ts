@@ -16,8 +16,7 @@ const DAY_MS = 86_400_000
 const CA_FILES = { cert: 'ca.crt', key: 'ca.key' }
 const KEY_PLACE = { kind: 'CertificateAuthority', name: 'clusterpulse-api-ca' }
 
-const newAuthority = (nowMs: number): Promise<PairText> =>
-  newAuthorityPair('clusterpulse-api-ca', nowMs, 3650 * DAY_MS)
+const newAuthority = (nowMs: number): Promise<PairText> => newAuthorityPair('clusterpulse-api-ca', nowMs, 3650 * DAY_MS)
 
 /**
  * What two files hold, where they are whole and belong together. A key in the clear, or under a former key, is sealed anew.
@@ -42,12 +41,6 @@ async function keptAuthority(
   sealer: Sealer | undefined,
   { nowMs, logger }: { readonly nowMs: number; readonly logger: Logger },
 ): Promise<PairText> {
-=======
-const newAuthority = (nowMs: number): Promise<PairText> => newAuthorityPair('clusterpulse-api-ca', nowMs, 3650 * DAY_MS)
-
-/** The CA kept in a directory, or a new one that is kept there from now on; one that replaces another is said in the log. */
-async function keptAuthority(dir: string, nowMs: number, logger: Logger): Promise<PairText> {
->>>>>>> 04bc9dd (authority: the hub's CA, and certificate requests at the embedded API)
   const certPath = join(dir, CA_FILES.cert)
   const keyPath = join(dir, CA_FILES.key)
   const means = 'who trusts the former one (kubeconfigs, agents that were handed it) must be given the new one'

@@ -1,5 +1,5 @@
 import { createHash, X509Certificate } from 'node:crypto'
-import { type Clock, systemClock } from '#model'
+import { type Clock, FleetError, systemClock } from '#model'
 import { Listeners, type Logger, silentLogger } from '#runtime'
 import {
   BACKDATE_MS,
@@ -380,6 +380,7 @@ export class Authority {
     try {
       return Buffer.from(await sealer.open(Buffer.from(text, 'base64'))).toString()
     } catch (error) {
+      if (error instanceof FleetError) throw error // it knows which key is missing
       throw new AuthorityUnusableError("the key of the hub's CA is encrypted with another encryption key", {
         cause: error,
       })

@@ -45,7 +45,9 @@ export function folderStore(directory: string): AuthorityStore {
   return {
     async read() {
       const texts = await Promise.all(paths.map((path) => textOf(path)))
-      const whole = texts.map((text) => (text === undefined ? undefined : checked(text))).find((text) => text !== undefined)
+      const whole = texts
+        .map((text) => (text === undefined ? undefined : checked(text)))
+        .find((text) => text !== undefined)
       if (whole !== undefined) return { text: whole, version: digest(whole) }
       if (texts.every((text) => text === undefined)) return undefined
       throw new AuthorityUnusableError(

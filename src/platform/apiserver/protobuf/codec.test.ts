@@ -78,6 +78,7 @@ const packageOf: Readonly<Record<string, string>> = {
   'apps/v1': 'apps',
   'batch/v1': 'batch',
   'storage.k8s.io/v1': 'storage',
+  'certificates.k8s.io/v1': 'certificates',
   'coordination.k8s.io/v1': 'coordination',
   'events.k8s.io/v1': 'events',
   'rbac.authorization.k8s.io/v1': 'rbac',
