@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { createClient } from '#http'
@@ -111,6 +111,10 @@ describe('a hub with a key of its own', () => {
   }, 60_000)
 
   it('takes a new key above the former one, seals all anew, and says that the former one may go', async () => {
+    // As a version before put it aside.
+    const aside = at('data/control-plane/objects/lost-2026-01-01/a/0000000000000000.segment')
+    mkdirSync(dirname(aside), { recursive: true })
+    writeFileSync(aside, `before ${token} after`)
     const rotating = start([keys.second, keys.first])
     await reads(rotating)
     await rotating.says(/the former key [0-9a-f]{16} any more.*it may go/)
@@ -118,5 +122,12 @@ describe('a hub with a key of its own', () => {
     const later = start([keys.second])
     await reads(later)
     expect(whereIs(token)).toEqual([])
+    const env = { ENCRYPTION_KEY_FILE: at('keys') }
+    const unseal = clusterpulse(['unseal', `${aside}.sealed`, '--data-dir', at('data')], { env })
+    expect(await unseal.ended(), unseal.stderr()).toBe(0)
+    expect(unseal.stdout()).toBe(`before ${token} after`)
+    const keyless = clusterpulse(['unseal', `${aside}.sealed`, '--data-dir', at('data')])
+    expect(await keyless.ended()).toBe(1)
+    expect(keyless.stderr()).toMatch(/put aside is sealed with the key [0-9a-f]{16}.*ENCRYPTION_KEY_FILE/)
   }, 120_000)
 })
