@@ -31,7 +31,7 @@ export function parseRecord(payload: Buffer): JournalRecord | undefined {
 
 /**
  * The records that count, oldest first, from the last whole snapshot or from the beginning on; and the numbers of those that
- * are missing among them.
+ * are missing among them. A snapshot that a crash cut off at the end is none: what it would have replaced is all there.
  */
 export function chainOf(found: ReadonlyMap<number, JournalRecord>): {
   readonly records: readonly JournalRecord[]
@@ -48,11 +48,23 @@ export function chainOf(found: ReadonlyMap<number, JournalRecord>): {
     const record = found.get(n)
     if (!record) continue
     records.push(record)
-    if (beginsSnapshot(records)) return { records: records.reverse(), lost }
+    if (beginsSnapshot(records)) {
+      wanted = 0
+      break
+    }
     wanted = record.after
   }
   if (wanted > 0) lost.push(wanted)
-  return { records: records.reverse(), lost }
+  const cutOff = lost.length === 0 ? cutOffParts(records) : 0
+  return { records: records.slice(cutOff).reverse(), lost }
+}
+
+/** @param records newest first. @returns how many of the newest are the first parts of a snapshot that has no end */
+function cutOffParts(records: readonly JournalRecord[]): number {
+  const [index, of] = records[0]?.part ?? []
+  if (index === undefined || of === undefined || index === of - 1) return 0
+  const isRow = records.slice(0, index + 1).every(({ part }, i) => part?.[0] === index - i)
+  return isRow && records.length > index ? index + 1 : 0
 }
 
 /** @param records newest first: the last of them begins a snapshot all of whose parts follow it */

@@ -203,7 +203,8 @@ describe('the chain of records', () => {
       fc.property(
         fc.array(fc.constantFrom('write', 'failed', 'snapshot'), { maxLength: 40 }),
         fc.array(fc.nat(200), { maxLength: 3 }),
-        (steps, holes) => {
+        fc.nat(2),
+        (steps, holes, cutOff) => {
           const all = new Map<number, JournalRecord>()
           const kept: number[] = []
           let [n, last] = [0, 0]
@@ -221,6 +222,13 @@ describe('the chain of records', () => {
           const begin = kept.findLast((one) => all.get(one)?.part?.[0] === 0) ?? 0
           const wanted = kept.filter((one) => one >= begin)
           expect(chainOf(all)).toEqual({ records: wanted.map((one) => all.get(one)), lost: [] })
+          // A snapshot that a crash cut off, after one or two parts, replaces nothing.
+          const crashed = new Map(all)
+          for (let i = 0; i < cutOff; i++) {
+            const at = n + 1 + i
+            crashed.set(at, { n: at, after: i === 0 ? last : at - 1, rv: n, changes: [], part: [i, 3] })
+          }
+          expect(chainOf(crashed)).toEqual(chainOf(all))
           // Without the newest nothing in here can tell: the head can.
           const hole = holes.map((at) => wanted[at % Math.max(1, wanted.length)]).find((one) => one !== wanted.at(-1))
           if (hole === undefined) return

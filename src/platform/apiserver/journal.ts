@@ -122,7 +122,8 @@ class Journal implements ObjectStorage {
     this.#last = end
     this.#next = [...found.keys()].reduce((most, n) => Math.max(most, n), said ?? 0) + 1
     if (isLost) await this.#lose(lost, missing)
-    const imported = found.size === 0 && said === undefined ? await takeLmdb(this.#dir, this.#acceptLoss) : undefined
+    const imported =
+      records.length === 0 && said === undefined ? await takeLmdb(this.#dir, this.#acceptLoss) : undefined
     for (const [key, object] of imported?.objects ?? []) this.#objects.set(key, object)
     this.#resourceVersion = Math.max(this.#resourceVersion, imported?.resourceVersion ?? 0)
     const isUneven = copies.some((copy) => !isWhole(copy.records, end))

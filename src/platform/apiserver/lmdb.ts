@@ -35,8 +35,10 @@ export async function takeLmdb(dir: string, acceptLoss: boolean): Promise<Taken 
       ({ key, value }) => [key.slice(2), JSON.parse(value) as ApiObject] as const,
     )
     await database.close()
+    // It can be read: whoever is killed before its objects are in the journal takes it again.
+    await rename(reading, from)
     const done = async () => {
-      for (const path of [reading, `${reading}-lock`, `${from}-lock`]) await rm(path, { force: true })
+      for (const path of [from, `${reading}-lock`, `${from}-lock`]) await rm(path, { force: true })
     }
     return { resourceVersion, objects, done }
   } catch {
