@@ -1,4 +1,5 @@
 import type { VersionConverter } from '#kinds'
+import { builtInResources } from './built-in.ts'
 import { compilePath } from './jsonpath.ts'
 import { checkStructural } from './schema/index.ts'
 import type { FieldReaders } from './selectors.ts'
@@ -46,12 +47,21 @@ const specOf = (definition: ApiObject): CrdSpec => definition.spec as CrdSpec
 
 const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
 
+let ownGroups: ReadonlySet<string> | undefined
+
+/** Whether this server has kinds of its own in a group. A definition there would take their place, and their objects with it when it goes. */
+function isOwnGroup(group: string): boolean {
+  ownGroups ??= new Set(builtInResources().map((resource) => resource.group))
+  return ownGroups.has(group)
+}
+
 /**
- * The resources a definition brings, one per served version.
+ * The resources a definition brings, one per served version; none in a group of this server's own.
  * @param converters how objects of other versions become those of the stored one; without, versions differ by name only
  */
 export function resourcesOf(definition: ApiObject, converters: readonly VersionConverter[] = []): Resource[] {
   const { group, names, scope, versions } = specOf(definition)
+  if (isOwnGroup(group)) return [] // stored before such a one was refused
   const storageVersion = versions.find((version) => version.storage)?.name ?? ''
   return versions
     .filter((version) => version.served)
@@ -134,6 +144,10 @@ export function definitionFaults(definition: ApiObject, before: ApiObject | unde
     })
   if (!Array.isArray(spec.versions) || spec.versions.length === 0) return [...faults, required('spec.versions')]
   if (faults.length > 0) return faults
+  if (!before && isOwnGroup(spec.group))
+    faults.push(
+      wrong('spec.group', spec.group, 'its kinds are those of the API server itself: name a group of your own'),
+    )
   const expected = `${spec.names.plural}.${spec.group}`
   if (definition.metadata.name !== expected)
     faults.push(wrong('metadata.name', definition.metadata.name, `must be spec.names.plural+"."+spec.group`))

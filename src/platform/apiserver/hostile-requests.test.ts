@@ -75,3 +75,38 @@ describe('a request', () => {
     expect((await watch.next())?.object.metadata.name).toBe('a')
   })
 })
+
+describe('a definition of a kind that the server has itself', () => {
+  const definition = (group: string, plural: string, kind: string) => {
+    const schema = { openAPIV3Schema: { type: 'object' } }
+    const versions = [{ name: 'v1', served: true, storage: true, schema }]
+    const spec = { group, scope: 'Cluster', names: { plural, kind }, versions }
+    const apiVersion = 'apiextensions.k8s.io/v1'
+    return { apiVersion, kind: 'CustomResourceDefinition', metadata: { name: `${plural}.${group}` }, spec }
+  }
+  const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles'
+
+  it.each([
+    ['rbac.authorization.k8s.io', 'clusterroles', 'ClusterRole'],
+    ['rbac.authorization.k8s.io', 'others', 'ClusterRole'],
+    ['apiextensions.k8s.io', 'customresourcedefinitions', 'CustomResourceDefinition'],
+  ])('is refused: %s %s %s', async (...names) => {
+    const { client } = await listening(await aServer())
+    const at = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    expect((await client.ask('POST', at, { body: definition(...names) })).code).toBe(422)
+    expect((await client.ask('GET', roles)).code).toBe(200)
+  })
+
+  it('and is stored from before takes nothing with it', async () => {
+    const server = await aServer({ defaultRoles: true })
+    const { client } = await listening(server)
+    const stored = await server.objects.put(definition('rbac.authorization.k8s.io', 'clusterroles', 'ClusterRole'))
+    const count = async () => (await client.ask('GET', roles)).body.items?.length
+    const before = await count()
+    expect(before).toBeGreaterThan(0)
+    await client.ask('DELETE', `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${stored.metadata.name}`)
+    const definitions = { group: 'apiextensions.k8s.io', version: 'v1', plural: 'customresourcedefinitions' }
+    await expect.poll(() => server.objects.get(definitions, { name: stored.metadata.name })).toBeUndefined()
+    expect(await count()).toBe(before)
+  })
+})
