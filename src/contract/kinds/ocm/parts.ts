@@ -5,8 +5,6 @@ import { StatusConditions } from '../conditions.ts'
 export const Text = (maxLength: number, description: string) => Type.String({ maxLength, description })
 /** A text that is not empty. */
 export const Word = (maxLength: number, description: string) => Type.String({ minLength: 1, maxLength, description })
-export const Int32 = (description: string) =>
-  Type.Integer({ minimum: -2147483648, maximum: 2147483647, format: 'int32', description })
 export const Moment = (description: string) => Type.String({ format: 'date-time', description })
 /** Base64 of bytes. */
 export const Bytes = (description: string) => Type.String({ format: 'byte', description })
