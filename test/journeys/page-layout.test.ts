@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -109,6 +109,32 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
     await page.keyboard.press('Escape')
     await page.getByRole('columnheader', { name: 'CPU requested' }).waitFor()
     expect(await file()).toContain('CPU requested (cores)')
+    await page.context().close()
+  })
+
+  it('are in files in the words of the screen, never as keys they are sorted by', async () => {
+    const page = await openPage(1440)
+    const file = async (path: string): Promise<string[][]> => {
+      await excess(page, path)
+      await page.getByRole('button', { name: 'Export' }).click()
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'CSV of what is shown' }).click(),
+      ])
+      const text = await readFile(await download.path(), 'utf8')
+      return text
+        .trim()
+        .split('\r\n')
+        .map((line) => line.split(','))
+    }
+    const cellsOf = ([head = [], ...rows]: string[][], name: string) => rows.map((row) => row[head.indexOf(name)] ?? '')
+    const registries = await file('/registries')
+    expect(new Set(cellsOf(registries, 'Health'))).toEqual(new Set(['Healthy', 'Unhealthy']))
+    expect(new Set(cellsOf(registries, 'API version'))).toEqual(new Set(['registry/2.0', 'unknown']))
+    expect(registries[0]).not.toContain('Severity')
+    const types = await file('/types')
+    expect(types[0]?.slice(0, 2).map((name) => name.replace('\uFEFF', ''))).toEqual(['Type', 'Name'])
+    expect(types.filter((row) => row.at(-1) === 'built in').length).toBeGreaterThan(5)
     await page.context().close()
   })
 

@@ -65,6 +65,8 @@ describe('values with their units', () => {
     expect(sayScalar(null, 'bytes')).toBe('none')
     expect(sayScalar(false, 'none')).toBe('no')
     expect(sayScalar(0, 'bytes')).toBe('0 B')
+    expect(sayScalar('[["web",3,true],["log",0,false]]', 'none')).toBe('web 3, out of memory; log 0')
+    for (const text of ['[[', '[[1]]', '[[a', '[]', '["web"]']) expect(sayScalar(text, 'none')).toBe(text)
   })
   it.each([
     ['2024-05-01T10:00:00Z', Date.UTC(2024, 4, 1, 10)],

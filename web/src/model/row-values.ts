@@ -60,7 +60,28 @@ export function sayScalar(value: Scalar, unit: Unit): string {
   if (value === null || value === '') return 'none'
   if (typeof value === 'number') return formatQuantity(value, unit)
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  return value
+  return restartsText(value) ?? value
+}
+
+/**
+ * What a pod keeps of its containers, `[["web",3,true]]`, in words: "web 3, out of memory". undefined: it is another text.
+ * @see containerRestarts of the kind of pods
+ */
+export function restartsText(text: string): string | undefined {
+  if (!text.startsWith('[[')) return undefined
+  let list: unknown
+  try {
+    list = JSON.parse(text)
+  } catch {
+    return undefined // a text that merely begins so
+  }
+  if (!Array.isArray(list)) return undefined
+  const words = list.flatMap((one) => {
+    const [name, count, isOomKilled]: unknown[] = Array.isArray(one) ? one : []
+    if (typeof name !== 'string' || typeof count !== 'number') return []
+    return [`${name} ${count}${isOomKilled === true ? ', out of memory' : ''}`]
+  })
+  return words.length === list.length ? words.join('; ') : undefined
 }
 
 /** The one value of an aggregation, in words. */

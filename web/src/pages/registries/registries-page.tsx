@@ -56,14 +56,14 @@ const columns: readonly Column<RegistryView>[] = [
     id: 'health',
     header: 'Health',
     width: 130,
-    value: (row) => needWord[needOf(row)].toLowerCase(),
+    value: (row) => needWord[needOf(row)],
+    order: severityOf,
     cell: (row) => (
       <span {...(row.message && { 'data-tip': row.message })}>
         <HealthMark need={needOf(row)} />
       </span>
     ),
   },
-  { id: 'severity', header: 'Severity', width: 90, kind: 'number', extra: true, value: severityOf },
   {
     id: 'response',
     header: 'Response time',
@@ -98,7 +98,7 @@ const columns: readonly Column<RegistryView>[] = [
     id: 'version',
     header: 'API version',
     width: 130,
-    value: ({ version }) => version,
+    value: ({ version }) => version || null,
     cell: ({ version }) =>
       version === '' ? <Missing why="the registry does not say" /> : <span className="mono">{version}</span>,
   },
@@ -157,7 +157,7 @@ function RegistryList(): ReactNode {
             words={wordsOf}
             rowKey={keyOf}
             dim={isDim}
-            sort="severity"
+            sort="health"
             rowHeight={48}
             example="health:* response>1000 *=*"
             empty={administrator ? <NoRegistries /> : <NothingShared />}

@@ -142,9 +142,9 @@ function ScalarText({ value, unit }: { value: NonNullable<Scalar>; unit: Unit })
   const at = unit === 'time' ? momentOf(value) : undefined
   if (at !== undefined) return <Moment at={at} />
   const text = sayScalar(value, unit)
-  if (typeof value === 'string' && !value.includes(' ')) return <Name text={text} />
+  if (typeof value === 'string' && !text.includes(' ')) return <Name text={text} />
   return typeof value === 'string' && value.length > 18 ? (
-    <span className="clip" data-tip={value}>
+    <span className="clip" data-tip={text}>
       {text}
     </span>
   ) : (

@@ -120,7 +120,7 @@ function Values({ cluster, row, columns, all = columns, filtered }: ValuesProps)
                 <ShareMeter of={amount.of} row={row} columns={all} filtered={filtered} />
               ) : typeof value === 'string' && unit !== 'time' && value !== '' && !health ? (
                 <Linked cluster={cluster} row={row} column={name}>
-                  <Jointed text={value} />
+                  <Jointed text={sayScalar(value, unit)} />
                 </Linked>
               ) : (
                 <ValueText value={row.values[name]} column={column} filtered={filtered} />

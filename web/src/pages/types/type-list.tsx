@@ -45,6 +45,10 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       value: ({ type }) => type,
       // As they are read: by the names that are shown.
       order: (row) => sourceOf(row)?.title ?? row.type,
+      exports: [
+        { id: 'title', header: 'Type', value: (row) => sourceOf(row)?.title ?? row.type },
+        { id: 'type', header: 'Name', value: ({ type }) => type },
+      ],
       cell: (row) => (
         <span className="name-cell">
           <RowLink to={typesPath(row.type)}>{sourceOf(row)?.title ?? row.type}</RowLink>
@@ -129,7 +133,7 @@ function typeColumns(administrator: boolean): readonly Column<TypeView>[] {
       header: 'MetricSource',
       width: 230,
       extra: !administrator,
-      value: ({ sources }) => sources.map(({ id }) => id),
+      value: ({ sources }) => sources.map(({ id, isDeclared }) => (isDeclared ? id : 'built in')),
       cell: ({ sources }) => (
         <span className="source-cell">
           {sources.length > 1 && <span className="short">▲ {formatCount(sources.length)}: </span>}
