@@ -42,8 +42,9 @@ const modules = {
     credentials: ['kinds', 'kube'],
     connections: [
       ...['credentials', 'kinds', 'kube', 'controller', 'runtime'],
-      ...['collect', 'metricsource', 'catalog', 'ingest', 'state', 'attention'],
+      ...['collect', 'metricsource', 'catalog', 'ingest', 'state', 'attention', 'authority'],
     ],
+    joining: ['connections', 'authority', 'kube', 'controller', 'runtime', 'ingest', 'audit'],
     metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state', 'events'],
     registration: ['kinds', 'kube', 'controller', 'runtime', 'state', 'events'],
     registries: ['credentials', 'kinds', 'kube', 'outbound', 'controller', 'runtime', 'registry', 'events'],

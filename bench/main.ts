@@ -60,6 +60,11 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--streams 500 --nodes 50 --seconds 10 --storm 2000 --runs 3',
     load: () => import('./ingest.ts'),
   },
+  join: {
+    summary: 'machines that join one hub by certificate, alone and all at once, with somebody who accepts',
+    arguments: '--alone 100 --crowd 2000 --bin bin/clusterpulse.js',
+    load: () => import('./join.ts'),
+  },
   history: {
     summary: 'a month of gauges into the embedded history and into VictoriaMetrics, and the charts back',
     arguments: '--clusters 1 --nodes 10 --days 30 --questions 21',
@@ -104,7 +109,7 @@ function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(13)}${bench.summary}\n               ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, fanout, rounds, start, history, access, metricsource, live, steps, table, sealing, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, fanout, rounds, start, history, access, metricsource, live, join, steps, table, sealing, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

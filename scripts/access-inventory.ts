@@ -26,7 +26,7 @@ const meaning: Readonly<Record<RouteContract['access'], string>> = {
 /** By `service/method`. */
 const rpcRules: Readonly<Record<string, string>> = {
   'clusterpulse.collector.v1.CollectorService/Connect':
-    'agents: the credential sent first (connection token, service account token or client certificate) is verified and belongs to one cluster; what is pushed counts for that cluster alone, and what comes back is its own plan',
+    'agents: the credential sent first (connection token, service account token or client certificate) is verified and belongs to one cluster; what is pushed counts for that cluster alone, and what comes back is its own plan. A stream that asks to join shows a join token or a certificate of before, is told how its request stands, and can become nothing else',
 }
 
 /** By the file that opens it. */
@@ -63,6 +63,12 @@ const commandRules: Readonly<Record<string, string>> = {
   top: caller,
   agent: `${owner}, with the rights of its account on the member`,
   connect: "needs a kubeconfig of the hub's objects that may write secrets",
+  join: 'needs a join token for one cluster, which the first key spends; until somebody on the hub says yes it is told what is waited for, and nothing else',
+  accept: "needs a kubeconfig of the hub's objects that may approve certificate requests and accept managed clusters",
+  deny: "needs a kubeconfig of the hub's objects that may approve certificate requests and accept managed clusters",
+  revoke: "needs a kubeconfig of the hub's objects that may write secrets and accept managed clusters",
+  'bootstrap-kubeconfig':
+    "needs a kubeconfig of the hub's objects that may write roles and request tokens of service accounts",
   'access explain': `${caller}; with -f: ${offline}`,
   'access test': offline,
   'audit verify': offline,

@@ -35,6 +35,11 @@ const runs = {
     what: 'all connections to Redis fall silent, and are back within 15 s: [times = 100]',
     settings: ([times = 100]) => ({ SILENCES: times }),
   },
+  join: {
+    test: 'src/control/joining/kill.test.ts',
+    what: 'machines that are killed while they join a hub, and none is lost, doubled or without its key: [kills = 1000]',
+    settings: ([kills = 1000]) => ({ JOIN_KILLS: kills }),
+  },
   nats: {
     test: 'test/journeys/nats.test.ts',
     what: 'NATS, hub and agent restarted and a member away, and a consumer sees nothing twice: [seconds away = 80]',

@@ -3,4 +3,5 @@
  * Bundled alone (main.ts) it holds no code of the hub; the command line's `agent` is the same thing.
  */
 export { allSettings, readAgentConfig } from './config.ts'
+export { type RunJoinOptions, runJoin } from './join.ts'
 export { runAgent } from './run.ts'

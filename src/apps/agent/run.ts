@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { Agent, grpcTransport } from '#agent'
+import { Agent, grpcTransport, type MemberIdentity, Membership, memberTransport } from '#agent'
 import type { ReadSummary } from '#collect'
 import {
   accessForContext,
@@ -11,8 +11,17 @@ import {
   loadKubeconfig,
   type OwnedKubeClient,
 } from '#kube'
-import { FleetError } from '#model'
-import { claimFormat, countBuild, createLogger, keepPrivate, Metrics, type Part, startParts } from '#runtime'
+import { FleetError, systemClock } from '#model'
+import {
+  claimFormat,
+  countBuild,
+  createLogger,
+  keepPrivate,
+  type Logger,
+  Metrics,
+  type Part,
+  startParts,
+} from '#runtime'
 import type { AgentConfig } from './config.ts'
 import { probesPart } from './probes.ts'
 
@@ -20,6 +29,8 @@ export interface RunOptions {
   readonly config: AgentConfig
   readonly warnings: readonly string[]
   readonly version: string
+  /** who we are by certificate, where this machine joined; kept in the directory, where it is renewed */
+  readonly member?: { readonly identity: MemberIdentity; readonly directory: string }
 }
 
 /** As of the hub's data folder: a later form than this one would be thrown away as damage. docs/guide/upgrade.md */
@@ -35,7 +46,7 @@ class NoClusterAccessError extends FleetError {
  * Runs the agent until SIGTERM or SIGINT; a second signal ends the process at once.
  * @throws FleetError where it cannot start: no way into a cluster, the buffer held by another process, the port taken
  */
-export async function runAgent({ config, warnings, version }: RunOptions): Promise<void> {
+export async function runAgent({ config, warnings, version, member }: RunOptions): Promise<void> {
   const logger = createLogger(config.logLevel, { role: 'agent', version, cluster: config.cluster })
   for (const warning of warnings) logger.warn({}, warning)
   await keepPrivate(config.buffer.directory)
@@ -46,6 +57,8 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
   const stopAsked = signalled()
   let agent: Agent | undefined
   let kube: ClientByTimeout | undefined
+  const userAgent = `clusterpulse-agent/${version}`
+  const joined = member && keptMember(member, { version, userAgent, logger })
   const collecting: Part = {
     name: 'agent',
     async start() {
@@ -65,18 +78,22 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
         token,
         kube: (timeoutMs) => (kube as ClientByTimeout).get(timeoutMs), // set above
         kubelet: { verified: kubelet(true), unverified: kubelet(false) },
-        transport: grpcTransport({
-          address: config.ingesterAddress,
-          token,
-          ...(config.tls && { tls: config.tls }),
-          userAgent: `clusterpulse-agent/${version}`,
-        }),
+        transport:
+          joined?.transport ??
+          grpcTransport({
+            address: config.ingesterAddress,
+            token,
+            ...(config.tls && { tls: config.tls }),
+            userAgent,
+          }),
+        ...(joined && { onTrust: (roots: string) => joined.trust(roots) }),
         metrics,
         logger,
       })
       await claimBuffer()
     },
     async stop() {
+      await joined?.stop()
       await agent?.stop()
       await kube?.[Symbol.asyncDispose]()
     },
@@ -94,6 +111,23 @@ export async function runAgent({ config, warnings, version }: RunOptions): Promi
   logger.info({ signal: await stopAsked }, 'stopping')
   await running.stop()
   process.exit(0)
+}
+
+/** The way to the hub by a certificate that is renewed in time; the stream is opened anew with each. */
+function keptMember(
+  { identity, directory }: NonNullable<RunOptions['member']>,
+  { version, userAgent, logger }: { version: string; userAgent: string; logger: Logger },
+) {
+  const membership = new Membership(identity, {
+    ...{ directory, version, logger, clock: systemClock, random: Math.random },
+    onRenewed: () => transport.reopen(),
+  })
+  const transport = memberTransport(() => membership.identity, userAgent)
+  return {
+    transport,
+    trust: (roots: string) => membership.trust(roots),
+    stop: () => membership[Symbol.asyncDispose](),
+  }
 }
 
 function signalled(): Promise<NodeJS.Signals> {
@@ -117,7 +151,10 @@ function tokenSource(token: AgentConfig['token']): () => Promise<string | undefi
   return async () => (await readFile(token.file, 'utf8')).trim()
 }
 
-async function clusterAccess({ kubeconfig, context }: AgentConfig): Promise<ClusterAccess> {
+export async function clusterAccess({
+  kubeconfig,
+  context,
+}: Pick<AgentConfig, 'kubeconfig' | 'context'>): Promise<ClusterAccess> {
   if (kubeconfig !== undefined) return accessForContext(await loadKubeconfig([kubeconfig]), context)
   const inCluster = await inClusterAccess()
   if (inCluster) return inCluster.access

@@ -27,6 +27,11 @@ export interface Actions {
   complete(words: readonly string[]): Promise<void>
   agent(options: AgentOptions): Promise<void>
   connect(cluster: string, options: ConnectOptions): Promise<void>
+  join(token: string | undefined, options: JoinOptions): Promise<void>
+  accept(cluster: string, options: MembershipOptions): Promise<void>
+  deny(cluster: string, options: MembershipOptions): Promise<void>
+  revoke(cluster: string, options: MembershipOptions): Promise<void>
+  bootstrapKubeconfig(options: BootstrapOptions): Promise<void>
   crds(options: { readonly ocm?: true }): Promise<void>
   simulate(options: SimulateOptions): Promise<void>
   probe(url: string): Promise<void>
@@ -94,6 +99,23 @@ export interface ConnectOptions {
   readonly bufferSize?: string
   readonly openshift?: boolean
   readonly revoke?: boolean
+  readonly join?: boolean
+  readonly ttl: number
+}
+export interface JoinOptions {
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly bufferDir?: string
+}
+export interface MembershipOptions {
+  readonly kubeconfig?: string
+  readonly namespace?: string
+  readonly request?: string
+}
+export interface BootstrapOptions {
+  readonly kubeconfig?: string
+  readonly server?: string
+  readonly ttl: number
 }
 export interface EvalSourceOptions {
   readonly file: readonly string[]
@@ -143,6 +165,17 @@ export const DEFAULT_SERVER = 'http://127.0.0.1:8080'
 
 const server = (): Option =>
   new Option('--server <url>', 'address of the hub').env('CLUSTERPULSE_SERVER').default(DEFAULT_SERVER)
+
+const hours = (count: number): number => count * 3_600_000
+
+/** A life of ten minutes to a day, ms. */
+const life = (what: string): Option =>
+  new Option('--ttl <duration>', `life ${what}, 10m to 24h`).argParser((text: string): number => {
+    const [, amount, unit] = /^(\d{1,4})(m|h)$/.exec(text) ?? []
+    const ms = Number(amount) * (unit === 'h' ? hours(1) : 60_000)
+    if (ms >= 600_000 && ms <= hours(24)) return ms
+    throw new InvalidArgumentError('it must be a duration from 10m to 24h, such as 30m or 8h.')
+  })
 
 const gather = (value: string, all: readonly string[] = []): readonly string[] => [...all, value]
 
@@ -324,7 +357,49 @@ export function program(actions: Actions, version: string): Command {
         .default('command'),
     )
     .option('--revoke', 'revoke every credential of this cluster instead: its streams end at once')
+    .option(
+      '--join',
+      'print a join token instead: one machine may ask with it to be this member, with a key of its own, and waits until `accept`',
+    )
+    .addOption(life('of the join token').default(hours(1), '1h'))
     .action((cluster: string, options: ConnectOptions) => actions.connect(cluster, options))
+
+  cli
+    .command('join')
+    .description(
+      'become a member of a hub and its agent from then on: asks with a key that stays here, waits until somebody accepts it there, and delivers; begun again it goes on where it was',
+    )
+    .argument('[token]', 'as `connect NAME --join` printed it on the hub; not needed once it was shown')
+    .option('--kubeconfig <file>', 'the cluster to read (KUBECONFIG; ~/.kube/config; in a pod its own cluster)')
+    .option('--context <name>', 'context of the kubeconfig (KUBECONTEXT)')
+    .option('--buffer-dir <folder>', 'folder of the buffer, the key and the certificate (BUFFER_DIR; ./data/agent)')
+    .action((token: string | undefined, options: JoinOptions) => actions.join(token, options))
+
+  const member = (name: string, description: string) =>
+    cli
+      .command(name)
+      .description(description)
+      .argument('<cluster>', 'name of the cluster')
+      .option('--kubeconfig <file>', "of the hub's objects (default: that of a hub in DATA_DIR, then KUBECONFIG)")
+      .option('-n, --namespace <name>', "the hub's namespace (NAMESPACE; clusterpulse)")
+  member('accept', 'take a cluster as a member: approves its certificate request and sets hubAcceptsClient')
+    .option('--request <name>', 'of several machines that ask to be this cluster, the one that is meant')
+    .action((cluster: string, options: MembershipOptions) => actions.accept(cluster, options))
+  member('deny', 'turn down what a cluster asks, and end its membership: it may ask again').action(
+    (cluster: string, options: MembershipOptions) => actions.deny(cluster, options),
+  )
+  member(
+    'revoke',
+    'end a membership for good: its stream ends, no certificate or token of it counts any more, also where it is accepted anew',
+  ).action((cluster: string, options: MembershipOptions) => actions.revoke(cluster, options))
+
+  cli
+    .command('bootstrap-kubeconfig')
+    .description("print the kubeconfig with which OCM's own registration agent asks to join; it may do nothing else")
+    .option('--kubeconfig <file>', "of the hub's objects (default: that of a hub in DATA_DIR, then KUBECONFIG)")
+    .option('--server <url>', "address of the hub's API as members reach it (default: as in the kubeconfig)")
+    .addOption(life('of its token').default(hours(1), '1h'))
+    .action((options: BootstrapOptions) => actions.bootstrapKubeconfig(options))
 
   const semantics = () =>
     new Option('--semantics <which>', 'strict, or as the original answered (RBAC_SEMANTICS)')
@@ -476,6 +551,11 @@ export function commandReference(): string {
       complete: none,
       agent: none,
       connect: none,
+      join: none,
+      accept: none,
+      deny: none,
+      revoke: none,
+      bootstrapKubeconfig: none,
       crds: none,
       simulate: none,
       probe: none,

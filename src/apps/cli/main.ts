@@ -92,17 +92,40 @@ const actions: Actions = {
     await runAgent({ config, warnings, version })
   },
 
-  async connect(cluster, options) {
+  async connect(cluster, { join, ttl, ...options }) {
     const { connect } = await import('#hub')
     // All that was written: what is added there must arrive.
-    const { text, notes } = await connect({
-      ...options,
-      cluster,
-      revoke: options.revoke ?? false,
-      environment: process.env,
-    })
-    for (const one of notes) note(one)
-    process.stdout.write(text)
+    const revoke = options.revoke ?? false
+    const byToken = join && { join: { lifeMs: ttl } }
+    answered(await connect({ ...options, ...byToken, cluster, revoke, environment: process.env }))
+  },
+
+  async join(token, options) {
+    keepProcessSmall()
+    const { runJoin } = await import('#agent-app')
+    const flags = { KUBECONFIG: options.kubeconfig, KUBECONTEXT: options.context, BUFFER_DIR: options.bufferDir }
+    const say = (text: string) => void process.stderr.write(`${printableLine(text)}\n`)
+    await runJoin({ token, env: process.env, flags, version, say })
+  },
+
+  async accept(cluster, options) {
+    const { acceptMember } = await import('#hub')
+    answered(await acceptMember({ ...options, cluster, environment: process.env }))
+  },
+
+  async deny(cluster, options) {
+    const { denyMember } = await import('#hub')
+    answered(await denyMember({ ...options, cluster, environment: process.env }))
+  },
+
+  async revoke(cluster, options) {
+    const { revoke } = await import('#hub')
+    answered(await revoke({ ...options, cluster, environment: process.env }))
+  },
+
+  async bootstrapKubeconfig({ ttl, ...options }) {
+    const { bootstrap } = await import('#hub')
+    answered(await bootstrap({ ...options, lifeMs: ttl, environment: process.env }))
   },
 
   async explainAccess(options) {
@@ -198,6 +221,11 @@ async function printed(
   const { text, notes } = await get(wish)
   if (text !== '') out(text)
   for (const one of notes) note(one)
+}
+
+function answered({ text, notes }: { readonly text: string; readonly notes: readonly string[] }): void {
+  for (const one of notes) note(one)
+  process.stdout.write(text)
 }
 
 const note = (text: string): void => void process.stderr.write(`note: ${printable(text)}\n`)

@@ -5,10 +5,12 @@ import { generateServingCertificate } from '#apiserver'
 import type { SourceCatalog } from '#catalog'
 import { AgentCredentials, type AgentInstall, agentPlans, type Defaults, imageOf } from '#connections'
 import { AgentServer, type Agents, type Ingester } from '#ingest'
+import { HubJoins, JoinTokens, Members } from '#joining'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { FleetError, minutes, type OwnerPlace, seconds, systemClock } from '#model'
 import { type Metrics, retryForever } from '#runtime'
 import type { IngesterConfig } from './config-push.ts'
+import type { HubJoinsWiring } from './joins.ts'
 import type { HubLogger } from './run.ts'
 
 export interface AgentReceiverOptions {
@@ -25,6 +27,8 @@ export interface AgentReceiverOptions {
   readonly defaults: Defaults
   /** what agents are asked to collect besides */
   readonly catalog: SourceCatalog
+  /** machines may ask to become members, where there is TLS; absent: they may not */
+  readonly joins?: HubJoinsWiring
   readonly metrics: Metrics
   readonly logger: HubLogger
 }
@@ -45,6 +49,7 @@ export const fingerprintOf = (pem: string): string =>
 export class AgentReceiver implements AsyncDisposable {
   readonly #options: AgentReceiverOptions
   readonly credentials: AgentCredentials
+  readonly #joins: { readonly desk: HubJoins; readonly members: Members } | undefined
   readonly #stop = new AbortController()
   readonly #listeners = new Set<Parameters<Agents['onChange']>[0]>()
   #server: AgentServer | undefined
@@ -57,7 +62,9 @@ export class AgentReceiver implements AsyncDisposable {
     this.#options = options
     const { config, hub, namespace, logger } = options
     this.#address = config.advertise ?? ''
+    this.#joins = options.joins && config.tls.mode !== 'off' ? this.#openJoins(options.joins) : undefined
     this.credentials = new AgentCredentials({
+      ...(this.#joins && { members: this.#joins.members }),
       hub: hub(),
       namespace,
       acceptConnectionTokens: config.acceptConnectionTokens,
@@ -73,6 +80,8 @@ export class AgentReceiver implements AsyncDisposable {
       logger.warn({}, 'agents are received without TLS: their tokens and numbers can be read on the way')
     }
     if (config.tls.mode === 'files' && !config.useSystemCa) receiver.#caLoop = receiver.#readCa()
+    receiver.#joins?.members.start()
+    receiver.#joins?.desk.start()
     void receiver.credentials.start(receiver.#stop.signal).catch((error: unknown) => {
       if (!receiver.#stop.signal.aborted) logger.error({ err: error }, 'credentials of agents cannot be read')
     })
@@ -152,7 +161,9 @@ export class AgentReceiver implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     await this.#caLoop
+    await this.#joins?.desk[Symbol.asyncDispose]()
     await this.credentials[Symbol.asyncDispose]()
+    await this.#joins?.members[Symbol.asyncDispose]()
   }
 
   async #listen(): Promise<AgentServer> {
@@ -166,6 +177,7 @@ export class AgentReceiver implements AsyncDisposable {
         verifier: this.credentials,
         plans: agentPlans(this.credentials, namespace, defaults, this.#options.catalog),
         ingester: ingester(),
+        ...(this.#joins && { joins: this.#joins.desk, trust: () => this.#serverRoots() }),
         limits: { maxMessageBytes: config.maxMessageBytes, backlogBytesPerSecond: config.backlogBytesPerSecond },
         metrics,
         logger: logger.child({ part: 'streams' }),
@@ -185,18 +197,41 @@ export class AgentReceiver implements AsyncDisposable {
     return server
   }
 
+  #openJoins(wiring: HubJoinsWiring) {
+    const { hub, namespace, place, logger } = this.#options
+    const shared = { hub: hub(), clock: systemClock }
+    const members = new Members({ ...shared, logger: logger.child({ part: 'members' }) })
+    const desk = new HubJoins({
+      ...shared,
+      ...wiring,
+      ...{ members, tokens: new JoinTokens({ ...shared, namespace }), tellsMembers: place.index === 1 },
+      serverRoots: () => this.#serverRoots(),
+      logger: logger.child({ part: 'joins' }),
+    })
+    return { desk, members }
+  }
+
+  #serverRoots(): string {
+    return this.#options.config.useSystemCa ? '' : (this.#caPem ?? '')
+  }
+
+  #clientCas() {
+    const { joins } = this.#options
+    return this.#joins && joins ? { clientCas: joins.clientRoots } : {}
+  }
+
   async #tls() {
     const { config, dataDir, logger } = this.#options
     if (config.tls.mode === 'off') return 'plaintext' as const
     if (config.tls.mode === 'files') {
       const { certFile, keyFile, clientCaFile } = config.tls
-      return { certFile, keyFile, ...(clientCaFile !== undefined && { clientCaFile }) }
+      return { certFile, keyFile, ...(clientCaFile !== undefined && { clientCaFile }), ...this.#clientCas() }
     }
     const directory = join(dataDir, 'ingester', 'pki')
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const { cert, key, ca } = await generateServingCertificate({ hosts: config.tls.hosts, dir: directory, logger })
     this.#caPem = ca
-    const files = { certFile: join(directory, 'tls.crt'), keyFile: join(directory, 'tls.key') }
+    const files = { certFile: join(directory, 'tls.crt'), keyFile: join(directory, 'tls.key'), ...this.#clientCas() }
     for (const [path, text] of [
       [files.keyFile, key],
       // With its CA, so that agents which know only the fingerprint of that find it.

@@ -1,21 +1,15 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { isMemberCluster } from '#authority'
 import { AgentCredentials, IMAGE, IMAGE_GROUP, imageOf, joinCommand, joinContainer, joinManifest } from '#connections'
+import { JoinTokens } from '#joining'
 import { clusterConnection, metricSource } from '#kinds'
-import {
-  accessForContext,
-  createKubeClient,
-  inClusterAccess,
-  type KubeClient,
-  type KubeObject,
-  loadKubeconfig,
-  type Resource,
-} from '#kube'
+import { createKubeClient, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { type CompiledSource, compileMetricSource, type SourceObject } from '#metricsource'
-import { type ClusterName, FleetError, parseClusterName, seconds, systemClock } from '#model'
+import { type ClusterName, seconds, systemClock } from '#model'
 import { silentLogger } from '#runtime'
+import { encodeJoinText } from '#wire'
 import { INGESTER_MAP } from './agent-receiver.ts'
 import { HUB_NAMESPACE } from './control-plane.ts'
+import { ConnectError, clusterNameOf, hubAccess } from './objects-of-hub.ts'
 
 /** What `clusterpulse connect` is called with. */
 export interface ConnectOptions {
@@ -32,6 +26,8 @@ export interface ConnectOptions {
   /** the manifest is for OpenShift, which assigns groups of volumes itself */
   readonly openshift?: boolean
   readonly revoke: boolean
+  /** a join token: the cluster becomes a member by a certificate for a key of its own. Life of the token, ms */
+  readonly join?: { readonly lifeMs: number }
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
@@ -39,17 +35,6 @@ export interface ConnectOptions {
 export interface ConnectAnswer {
   readonly text: string
   readonly notes: readonly string[]
-}
-
-class ConnectError extends FleetError {
-  override readonly name = 'ConnectError'
-  readonly retryable = false
-  readonly code: 'no_hub' | 'no_address' | 'invalid_cluster' | 'unknown_cluster'
-
-  constructor(code: ConnectError['code'], message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.code = code
-  }
 }
 
 const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
@@ -79,6 +64,7 @@ export async function connect(options: ConnectOptions): Promise<ConnectAnswer> {
         : `the hub knows no cluster ${cluster}, and no credential for one; \`clusterpulse get clusters\` lists those it knows`
       throw new ConnectError('unknown_cluster', why)
     }
+    if (options.join) return await joiningByToken(hub, namespace, cluster, options.join.lifeMs, options)
     return await joining(hub, namespace, cluster, credentials, options)
   } finally {
     await credentials[Symbol.asyncDispose]()
@@ -97,6 +83,56 @@ async function publishedMap(hub: KubeClient, namespace: string, waitMs: number):
     await systemClock.sleep(250)
   }
 }
+
+/** A token with which a machine that reaches the member may ask to join, and nothing else. */
+async function joiningByToken(
+  hub: KubeClient,
+  namespace: string,
+  cluster: ClusterName,
+  lifeMs: number,
+  options: ConnectOptions,
+): Promise<ConnectAnswer> {
+  if (!isMemberCluster(cluster))
+    throw new ConnectError(
+      'invalid_cluster',
+      `a member is called as its namespace on the hub: lower-case letters, digits and -, at most 63; ${cluster} is not`,
+    )
+  const map = await publishedMap(hub, namespace, options.address ? 0 : STARTING_MS)
+  const published = (map?.data ?? {}) as Readonly<Record<string, string | undefined>>
+  const addresses = (options.address || published.address || '').split(',').filter(Boolean)
+  if (addresses.length === 0)
+    throw new ConnectError(
+      'no_address',
+      'the hub does not say where agents reach it: is it running? Give it with --address host:port',
+    )
+  if (published.tls !== 'true')
+    throw new ConnectError(
+      'no_tls',
+      'members join by certificate, and this hub receives agents without TLS: set INGESTER_TLS_ENABLED',
+    )
+  const { fingerprint, serverName, 'ca.crt': caPem } = published
+  const secret = await new JoinTokens({ hub, namespace, clock: systemClock }).issue(cluster, lifeMs)
+  const text = encodeJoinText({
+    ...{ cluster, secret, addresses },
+    ...(fingerprint ? { caFingerprint: fingerprint } : caPem ? { caPem } : {}),
+    ...(serverName && { serverName }),
+  })
+  return {
+    text: ` npx clusterpulse join ${text}\n`,
+    notes: [
+      ...localOnly(addresses[0] ?? ''),
+      `the token lets one machine ask to be ${cluster}, until ${new Date(systemClock.now() + lifeMs).toISOString()}; run it where the kubeconfig of the member is`,
+      `when it asks, accept it: clusterpulse accept ${cluster}`,
+    ],
+  }
+}
+
+const localOnly = (address: string): readonly string[] =>
+  /^(127\.|localhost|\[?::1\]?)/.test(address)
+    ? [
+        `the hub receives agents on ${address}, which only this machine reaches; start it with --ingester-host 0.0.0.0 --ingester-advertise HOST:PORT for agents elsewhere`,
+      ]
+    : []
 
 async function joining(
   hub: KubeClient,
@@ -122,11 +158,7 @@ async function joining(
       `the hub does not say where agents reach it${map ? '' : ` (there is no ConfigMap ${namespace}/${INGESTER_MAP}: is a hub running?)`}; give it with --address host:port`,
     )
   }
-  if (/^(127\.|localhost|\[?::1\]?)/.test(address)) {
-    notes.push(
-      `the hub receives agents on ${address}, which only this machine reaches; start it with --ingester-host 0.0.0.0 --ingester-advertise HOST:PORT for agents elsewhere`,
-    )
-  }
+  notes.push(...localOnly(address))
   if (!known) {
     await hub.create(connections, declared(cluster, namespace))
     notes.push(`the hub knows a new cluster now: ClusterConnection ${namespace}/${cluster}, collectionMode push`)
@@ -214,28 +246,4 @@ function declared(cluster: ClusterName, namespace: string): KubeObject {
     metadata: { name: cluster, namespace },
     spec: { collectionMode: 'push' },
   }
-}
-
-function clusterNameOf(text: string): ClusterName {
-  try {
-    return parseClusterName(text)
-  } catch (error) {
-    throw new ConnectError(
-      'invalid_cluster',
-      `${JSON.stringify(text)} is no name of a cluster: lower-case letters, digits, - and . only, at most 253`,
-      { cause: error },
-    )
-  }
-}
-
-async function hubAccess({ kubeconfig, environment }: ConnectOptions) {
-  const ofUp = join(environment.DATA_DIR ?? './data', 'kubeconfig')
-  const file = kubeconfig ?? (existsSync(ofUp) ? ofUp : environment.KUBECONFIG)
-  if (file !== undefined && file !== '') return accessForContext(await loadKubeconfig([file]))
-  const inCluster = await inClusterAccess()
-  if (inCluster) return inCluster.access
-  throw new ConnectError(
-    'no_hub',
-    `there are no objects of a hub: neither ${ofUp} of a hub started with \`clusterpulse up\`, nor KUBECONFIG; give --kubeconfig`,
-  )
 }

@@ -102,7 +102,8 @@ export async function openControlPlane({
       verifyTls: true,
       credentials: { kind: 'token', token },
     }
-    const client = createKubeClient(access, HUB_CLIENT)
+    // This very process answers: a thousand members that join at once need not queue for it.
+    const client = createKubeClient(access, { ...HUB_CLIENT, qps: 1_000, burst: 2_000 })
     return {
       server,
       client,

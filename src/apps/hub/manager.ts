@@ -15,6 +15,7 @@ import { claimDataFolder, redisFormatPart } from './format.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
 import { type ControllerName, createHubControllers, type HubControllersOptions } from './hub-controllers.ts'
+import { joinsOnKubernetes } from './joins.ts'
 import { memberMetrics } from './member-metrics.ts'
 import { ownerProcess } from './owner-process.ts'
 import { createOwnerSupervisor } from './owner-supervisor.ts'
@@ -157,6 +158,7 @@ function inOne({ config, version, division: wanted, common, logger, metrics }: C
       }),
     version,
     ingester: config.ingester,
+    ...(config.members && { joins: joinsOnKubernetes(common.hub, logger) }),
     logMaxBytes: config.logMaxBytes,
     publish: config.publish,
     ...historyOf(config.history, { directory: () => folders().history, logger }),

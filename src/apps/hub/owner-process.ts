@@ -9,6 +9,7 @@ import { RedisStateStore } from '#state'
 import type { ManagerConfig } from './config.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
+import { joinsOnKubernetes } from './joins.ts'
 import { memberMetrics } from './member-metrics.ts'
 import { createOwner, type Owner } from './owner.ts'
 import type { ToManager, ToOwner } from './owner-messages.ts'
@@ -102,6 +103,7 @@ class OwnerProcess {
       attention: attention.get,
       version: this.#version,
       ingester: config.ingester,
+      ...(config.members && { joins: joinsOnKubernetes(hub.get, logger) }),
       logMaxBytes: config.logMaxBytes,
       publish: config.publish,
       hub: hub.get,

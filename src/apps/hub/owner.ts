@@ -16,6 +16,7 @@ import { AgentReceiver } from './agent-receiver.ts'
 import type { CollectionConfig } from './config.ts'
 import { isDefaultNamed, type PublishConfig } from './config-publish.ts'
 import type { IngesterConfig } from './config-push.ts'
+import type { HubJoinsWiring } from './joins.ts'
 import { type HubLogger, part } from './run.ts'
 
 export interface OwnerOptions {
@@ -31,6 +32,8 @@ export interface OwnerOptions {
   readonly collection: CollectionConfig
   readonly version: string
   readonly ingester: IngesterConfig
+  /** machines may ask to become members; absent: they may not */
+  readonly joins?: HubJoinsWiring
   readonly logMaxBytes: number
   readonly hub: () => KubeClient
   /** opened when the log is: its positions mean something in that log only */
@@ -143,6 +146,7 @@ export function createOwner(options: OwnerOptions): Owner {
           ingester: ingester.get,
           defaults: defaults(),
           catalog: options.catalog(),
+          ...(options.joins && { joins: options.joins }),
           metrics,
           logger,
         }),

@@ -71,18 +71,22 @@ const STREAM_KEY = 'clusterpulse:stream-key'
 export interface Serving {
   readonly parts: readonly Part[]
   address(): string
+  /** undefined before it is open */
+  audit(): AuditTrail | undefined
 }
 
 export function serving(options: ServeOptions): Serving {
   const { web, metrics, logger } = options
-  const audit = part<AuditTrail>('audit', () =>
-    openAudit({
+  let trail: AuditTrail | undefined
+  const audit = part<AuditTrail>('audit', async () => {
+    trail = await openAudit({
       config: web.access.audit,
       ...(options.redis && { redis: options.redis }),
       logger: logger.child({ part: 'audit' }),
       metrics,
-    }),
-  )
+    })
+    return trail
+  })
   const identity = part<Identity>('identity', () =>
     openIdentity({
       config: web.access.identity,
@@ -94,7 +98,7 @@ export function serving(options: ServeOptions): Serving {
     }),
   )
   const { serve, address } = servePart(options, () => ({ identity: identity.get(), audit: audit.get() }))
-  return { parts: [audit, identity, serve], address }
+  return { parts: [audit, identity, serve], address, audit: () => trail }
 }
 
 function servePart(

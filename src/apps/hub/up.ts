@@ -19,6 +19,7 @@ import { declareDemoRegistries, declareDemoSources, demoRepositories } from './d
 import { demoWords } from './demo-words.ts'
 import { claimDataFolder } from './format.ts'
 import { historyOf } from './history.ts'
+import { recordedIn } from './joins.ts'
 import { memberAuthority, memberCertificates } from './member-authority.ts'
 import { memberIndexPart } from './member-index.ts'
 import { declareMembers, knownMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
@@ -153,6 +154,20 @@ export async function up({
       EmbeddedStateStore.open({ directory: join(dataDir, 'state'), logger: logger.child({ part: 'state' }) }),
     version,
     ingester: config.ingester,
+    ...(config.members && {
+      joins: {
+        clientRoots: () => Promise.resolve(authority.get().pem),
+        record: recordedIn(() => serve.audit()),
+        // For the API the members of OCM's own agents speak to.
+        onRevoked: (cluster) =>
+          void authority
+            .get()
+            .revoke({ cluster })
+            .catch((error: unknown) =>
+              logger.error({ err: error, cluster }, 'a member could not be revoked at the API'),
+            ),
+      },
+    }),
     logMaxBytes: config.logMaxBytes,
     publish: config.publish,
     ...historyOf(config.history, { directory: () => join(dataDir, 'history'), logger }),

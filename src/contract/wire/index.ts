@@ -29,12 +29,14 @@ export type {
   Goodbye,
   HealthReport,
   Hello,
+  JoinRequest,
   Loss,
   MetricsBatch,
   PlanUpdate,
   RegisterRequest,
   Welcome,
 } from './generated/clusterpulse/collector/v1/collector_pb.ts'
+export { decodeJoinText, encodeJoinText, type JoinText, JoinTextError } from './join-text.ts'
 export { batchFromOriginal, type OriginalHead, originalFromBatch } from './original.ts'
 export { type ReadOriginal, readOriginal } from './original-nodes.ts'
 export { decodePlan, encodePlan } from './plan.ts'

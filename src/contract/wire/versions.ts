@@ -14,6 +14,7 @@ export type Capability =
   | 'unread-pods'
   | 'steps'
   | 'row-sums'
+  | 'register'
 
 /** Everything this code can do, in the order it is told. */
 export const capabilities: readonly Capability[] = [
@@ -26,6 +27,7 @@ export const capabilities: readonly Capability[] = [
   'unread-pods',
   'steps',
   'row-sums',
+  'register',
 ]
 
 /** Versions from `minVersion` to `maxVersion`, and abilities by name; names we do not know are newer than we are. */

@@ -12,6 +12,7 @@ const address = '10.0.0.1:4711'
 const FINGERPRINT = 'ab'.repeat(32)
 const certificate = (cluster: string, over: object = {}) => ({
   commonName: `clusterpulse:cluster:${cluster}`,
+  organizations: [],
   subjectAltName: '',
   fingerprint: FINGERPRINT,
   notAfter: Date.now() + 3_600_000,

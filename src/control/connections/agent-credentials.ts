@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { Informer } from '#controller'
-import type { Peer, PeerVerifier, Presented, Verdict } from '#ingest'
+import type { Peer, PeerCertificate, PeerVerifier, Presented, Verdict } from '#ingest'
 import { isKubeError, type KubeClient, type KubeObject, type Resource, secrets } from '#kube'
 import { type Clock, type ClusterName, FleetError, isClusterName, seconds, systemClock } from '#model'
 import { type Logger, silentLogger } from '#runtime'
@@ -20,7 +20,7 @@ import {
   type TokenRecord,
   withToken,
 } from './credential-record.ts'
-import { clusterOfCertificate } from './peer-certificate.ts'
+import { clusterOfCertificate, type NamedByCertificate } from './peer-certificate.ts'
 
 /** What making and renewing credentials of agents needs. */
 export interface AgentCredentialsOptions {
@@ -34,7 +34,19 @@ export interface AgentCredentialsOptions {
    * connections in push mode. Then whoever reads that Secret can also speak for the cluster.
    */
   readonly acceptConnectionTokens?: boolean
+  /** which clusters the hub accepts as members: their certificates count. Default: none */
+  readonly members?: Membership
 }
+
+/** What of the members of this hub decides whose certificates count. */
+export interface Membership {
+  /** the hub handed out this certificate (SHA-256, hex), and accepts its cluster still */
+  counts(cluster: ClusterName, fingerprint: string): boolean
+  /** called when a cluster was accepted, or is no longer; returns how to stop listening */
+  onChange(listener: () => void): () => void
+}
+
+const noMembers: Membership = { counts: () => false, onChange: () => () => undefined }
 
 /** A token, in the clear for the only time. */
 export interface IssuedToken {
@@ -104,9 +116,16 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
   #telling: NodeJS.Immediate | undefined
   #checkedAt: number
   #expiry: Promise<void> | undefined
+  readonly #unlisten: () => void
 
   constructor(options: AgentCredentialsOptions) {
-    this.#options = { clock: systemClock, logger: silentLogger, acceptConnectionTokens: true, ...options }
+    this.#options = {
+      clock: systemClock,
+      logger: silentLogger,
+      acceptConnectionTokens: true,
+      members: noMembers,
+      ...options,
+    }
     const { hub, namespace, logger, clock, acceptConnectionTokens } = this.#options
     this.#checkedAt = clock.now()
     const shared = { kube: hub, namespace, logger, clock }
@@ -121,6 +140,7 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
       ...(!acceptConnectionTokens && { labelSelector: CREDENTIAL_LABEL }),
     })
     this.connections.onChange(() => this.#changed())
+    this.#unlisten = this.#options.members.onChange(() => this.#changed())
     this.#secrets.onChange((change) => {
       const now = change.kind === 'deleted' ? undefined : change.object
       const before = change.kind === 'added' ? undefined : change.previous
@@ -138,6 +158,7 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
+    this.#unlisten()
     if (this.#telling) clearImmediate(this.#telling)
     await Promise.all([this.connections.stop(), this.#secrets.stop(), this.#expiry])
   }
@@ -154,8 +175,9 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
     if (!this.#speaks(cluster)) return false
     const [kind, id = '', until = ''] = credential.split(':')
     const now = this.#options.clock.now()
-    if (kind === 'certificate') {
-      return Number(until) > now && !this.#credential(cluster)?.revokedCertificates.includes(id)
+    if (kind === 'certificate' || kind === 'member') {
+      if (Number(until) <= now || this.#isRevoked(cluster, id)) return false
+      return kind === 'certificate' || this.#options.members.counts(cluster, id)
     }
     if (kind === 'token') {
       return this.#tokens(cluster).some((token) => token.id === id && !isExpired(token, now))
@@ -203,12 +225,13 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
   async revoke(cluster: ClusterName, credential?: string, signal?: AbortSignal): Promise<boolean> {
     const [kind, id = ''] = credential?.split(':') ?? []
     const key = this.#key(cluster)
-    let isKnown = kind === 'certificate'
+    const isCertificate = kind === 'certificate' || kind === 'member'
+    let isKnown = isCertificate
     await this.#retried(async () => {
       const known = await this.#options.hub.get(secrets, key, signal)
       const record = known && credentialOf(known)
       isKnown ||= record !== undefined
-      if (kind === 'certificate') {
+      if (isCertificate) {
         const connection = await this.#connection(cluster, signal)
         const base = record ?? emptyRecord(cluster, connection)
         const revoked = { ...base, revokedCertificates: [...new Set([...base.revokedCertificates, id])] }
@@ -305,14 +328,15 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
     }
   }
 
-  #verifyCertificate(cluster: ClusterName, { fingerprint, notAfter }: NonNullable<Presented['certificate']>): Verdict {
+  #verifyCertificate({ cluster, as }: NamedByCertificate, { fingerprint, notAfter }: PeerCertificate): Verdict {
+    const isMissed = as === 'member' && !this.#options.members.counts(cluster, fingerprint)
+    if (isMissed || this.#isRevoked(cluster, fingerprint)) return { refused: 'revoked' }
     if (!this.#connectionOf(cluster)) return { refused: 'unknown' }
-    if (!this.#speaks(cluster) || this.#credential(cluster)?.revokedCertificates.includes(fingerprint)) {
-      return { refused: 'revoked' }
-    }
+    if (!this.#speaks(cluster)) return { refused: 'revoked' }
     if (notAfter <= this.#options.clock.now()) return { refused: 'expired' }
     if (this.#certificates.size < MAX_CERTIFICATES) this.#certificates.set(fingerprint, notAfter)
-    return { peer: { cluster, method: 'certificate', credential: `certificate:${fingerprint}:${notAfter}` } }
+    const kind = as === 'member' ? 'member' : 'certificate'
+    return { peer: { cluster, method: 'certificate', credential: `${kind}:${fingerprint}:${notAfter}` } }
   }
 
   #verifyToken(cluster: ClusterName, token: string): Verdict {
@@ -385,6 +409,10 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
   #credential(cluster: ClusterName): CredentialRecord | undefined {
     const record = this.#secretLine(credentialName(cluster))?.credential
     return record?.cluster === cluster ? record : undefined
+  }
+
+  #isRevoked(cluster: ClusterName, fingerprint: string): boolean {
+    return this.#credential(cluster)?.revokedCertificates.includes(fingerprint) === true
   }
 
   /** The tokens made for the connection as it is now. */

@@ -170,6 +170,7 @@ describe('clusterOfCertificate', () => {
   const certificate = (subjectAltName: string, commonName = '') => ({
     subjectAltName,
     commonName,
+    organizations: [],
     fingerprint: '',
     notAfter: 0,
   })
@@ -180,7 +181,7 @@ describe('clusterOfCertificate', () => {
     ['DNS:agent.local', 'clusterpulse:cluster:west', 'west'],
     ['URI:clusterpulse://cluster/west', 'clusterpulse:cluster:east', 'west'],
   ])('takes %j with the common name %j for %s', (names, commonName, cluster) =>
-    expect(clusterOfCertificate(certificate(names, commonName))).toBe(cluster),
+    expect(clusterOfCertificate(certificate(names, commonName))?.cluster).toBe(cluster),
   )
 
   it.each([

@@ -18,6 +18,7 @@ export {
   AgentCredentials,
   type AgentCredentialsOptions,
   type IssuedToken,
+  type Membership,
   UnknownConnectionError,
 } from './agent-credentials.ts'
 export { type AgentInstall, IMAGE, IMAGE_GROUP, imageOf } from './agent-objects.ts'
@@ -26,5 +27,6 @@ export type { RoleGap } from './agent-role.ts'
 export { type ConnectionsOptions, connectionReconcilers } from './controllers.ts'
 export { caFingerprints, type Joining, type JoiningByManifest, joinCommand, joinManifest } from './join.ts'
 export { joinContainer } from './join-container.ts'
+export { clusterOfCertificate } from './peer-certificate.ts'
 export { type Defaults, MIN_INTERVAL_S, MIN_TIMEOUT_S } from './settings.ts'
 export { type SourceTrialOptions, sourceTrial } from './source-trial.ts'

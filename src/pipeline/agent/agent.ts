@@ -40,6 +40,8 @@ export interface AgentOptions {
   readonly transport: Transport
   /** for the registration; asked at each attempt. undefined: a certificate tells who we are */
   readonly token: () => Promise<string | undefined>
+  /** told by which authorities the hub is known, where we are a member; PEM */
+  readonly onTrust?: (roots: string) => void
   /** the cluster's client with this limit of one request, ms; asked for each round */
   readonly kube: (timeoutMs: number) => KubeClient
   /** buffer and plan are kept here; one agent at a time */
@@ -118,6 +120,7 @@ export class Agent implements AsyncDisposable {
       planVersion: () => this.#plan.version,
       onPlan: (bytes) => this.#replan(bytes),
       onConfig: (config) => this.#configure(config),
+      ...(options.onTrust && { onTrust: options.onTrust }),
       onLive: () => {
         if (this.#hasUnsaid) this.#loop.again()
         this.#hasUnsaid = false

@@ -24,8 +24,9 @@ import type { Link, Transport } from './types.ts'
 
 /** How an agent proves the hub, and itself. */
 export interface GrpcTlsOptions {
-  /** PEM of the authorities that are believed; default: those of the system */
+  /** PEM of the authorities that are believed, as a file or as text; default: those of the system */
   readonly caFile?: string
+  readonly caPem?: string
   /** SHA-256 of the hub's certificate or of one of its chain, hex with or without colons: believed without a file */
   readonly caFingerprint?: string
   /** The name that the certificate must carry; default: the dialled host, which stays the SNI in any case. */
@@ -33,6 +34,8 @@ export interface GrpcTlsOptions {
   /** PEM files of our own certificate, for mutual TLS */
   readonly certFile?: string
   readonly keyFile?: string
+  /** the same, as text */
+  readonly identity?: { readonly certificate: string; readonly key: string }
 }
 
 /** How the stream to a hub is opened. */
@@ -41,8 +44,8 @@ export interface GrpcOptions {
   readonly address: string
   /** asked at each attempt; undefined: none is sent */
   readonly token?: () => Promise<string | undefined>
-  /** default: HTTP/2 in the clear */
-  readonly tls?: GrpcTlsOptions
+  /** asked at each attempt where it is a function; default: HTTP/2 in the clear */
+  readonly tls?: GrpcTlsOptions | (() => GrpcTlsOptions)
   /** for the stream to be there, ms; default 20 s */
   readonly connectTimeoutMs?: number
   readonly userAgent?: string
@@ -61,7 +64,8 @@ export function grpcTransport(options: GrpcOptions): Transport {
     async open(signal) {
       signal.throwIfAborted()
       const token = await options.token?.()
-      const tls = options.tls && (await readTls(options.address, options.tls, options.connectTimeoutMs ?? 20_000))
+      const wanted = typeof options.tls === 'function' ? options.tls() : options.tls
+      const tls = wanted && (await readTls(options.address, wanted, options.connectTimeoutMs ?? 20_000))
       const client = new Client(options.address, tls?.credentials ?? credentials.createInsecure(), {
         'grpc.keepalive_time_ms': KEEPALIVE_MS,
         'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
@@ -226,7 +230,9 @@ interface ReadTls {
 }
 
 async function readTls(address: string, tls: GrpcTlsOptions, timeoutMs: number): Promise<ReadTls> {
-  const [ca, cert, key] = await Promise.all([read(tls.caFile), read(tls.certFile), read(tls.keyFile)])
+  const [caRead, certRead, keyRead] = await Promise.all([read(tls.caFile), read(tls.certFile), read(tls.keyFile)])
+  const ca = tls.caPem ?? caRead
+  const [cert, key] = tls.identity ? [tls.identity.certificate, tls.identity.key] : [certRead, keyRead]
   const host = hostOf(address)
   let fault: LinkError | undefined
   const roots =

@@ -34,6 +34,8 @@ export interface UplinkOptions {
   readonly onPlan: (bytes: Uint8Array) => void
   /** what a hub of the original says instead; undefined: it took a batch and said nothing before, as one without MetricSources does */
   readonly onConfig: (config: OriginalConfig | undefined) => void
+  /** PEM of the authorities the hub is known by from now on */
+  readonly onTrust?: (roots: string) => void
   /** a stream begins: what is said only while there is one can be said */
   readonly onLive?: () => void
   readonly health: () => {
@@ -597,6 +599,9 @@ export class Uplink {
         return
       case 'resync':
         this.#dispatch({ type: 'resync' })
+        return
+      case 'joinState':
+        if (payload.value.phase === 'trust') this.#options.onTrust?.(payload.value.roots)
         return
       case 'goodbye': {
         const { code, message, retryAfterMs } = payload.value

@@ -25,6 +25,8 @@ export interface StreamLimits {
   readonly backlogBytesPerSecond: number
   /** from the call to the registration */
   readonly registerMs: number
+  /** how long a machine that is no member yet may wait on one stream for somebody's decision */
+  readonly joinMs: number
   /** a connection is asked for a sign of life so often */
   readonly pingMs: number
   /** without a byte for so long it counts as cut, counted in sweeps: while this process stands still, none pass */
@@ -71,6 +73,7 @@ export const defaultLimits: StreamLimits = {
   overRateMs: 60_000,
   backlogBytesPerSecond: 2 * MiB,
   registerMs: 10_000,
+  joinMs: 3_600_000,
   pingMs: 3_000,
   silentMs: 9_000,
   keepaliveMs: 30_000,

@@ -10,6 +10,8 @@ export interface Presented {
 
 export interface PeerCertificate {
   readonly commonName: string
+  /** every O of the subject */
+  readonly organizations: readonly string[]
   /** such as URI:clusterpulse://cluster/west */
   readonly subjectAltName: string
   /** SHA-256, hex without colons, lower case */

@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import { type AgentFacts, FleetError } from '#model'
 import type { Logger } from '#runtime'
-import { encodeResponse } from '#wire'
+import { encodeResponse, type JoinRequest } from '#wire'
+import type { JoinStep } from '../line/join-desk.ts'
 import type { Line, LineSubscriber } from '../line/line.ts'
 import type { StreamIngester } from './ingest-port.ts'
 import type { Holder } from './places.ts'
@@ -22,11 +23,16 @@ export interface CallOptions {
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** resolves when a failure to prove oneself may be answered */
   refused(signal: AbortSignal): Promise<void>
+  /** asks for it; ends by itself when the signal aborts */
+  join(call: AgentCall, request: JoinRequest, signal: AbortSignal): AsyncIterable<JoinStep>
   facts(call: AgentCall, facts: AgentFacts | undefined, now: boolean): void
   count(what: Counted): void
   received(bytes: number): void
   ended(call: AgentCall, code: string): void
 }
+
+/** Ends by which nobody may learn fast what would have counted. */
+const UNPROVEN = new Set(['unauthenticated', 'join_refused'])
 
 /** One stream with its line: brings events to the session and does what it says. */
 export class AgentCall implements Holder, LineSubscriber {
@@ -113,7 +119,7 @@ export class AgentCall implements Holder, LineSubscriber {
 
   tell(event: SessionEvent): void {
     const effects = this.#session.on(event, this.#options.now())
-    if (effects.some((effect) => effect.kind === 'end' && effect.code === 'unauthenticated')) {
+    if (effects.some((effect) => effect.kind === 'end' && UNPROVEN.has(effect.code))) {
       void this.#options.refused(this.#closed.signal).then(() => this.#do(effects))
       return
     }
@@ -135,6 +141,8 @@ export class AgentCall implements Holder, LineSubscriber {
         )
       case 'lost':
         return this.#work(effect.ticket, effect.afterMs, () => this.#options.ingester.lost(effect.cluster, effect.loss))
+      case 'join':
+        return void this.#join(effect.request)
       case 'flush':
         return this.#flushSoon()
       case 'facts':
@@ -153,6 +161,18 @@ export class AgentCall implements Holder, LineSubscriber {
   #send(message: Uint8Array): void {
     if (this.#ending || this.#closed.signal.aborted) return
     if (!this.#options.line.write(message)) this.#writable = false
+  }
+
+  async #join(request: JoinRequest): Promise<void> {
+    const { signal } = this.#closed
+    try {
+      for await (const step of this.#options.join(this, request, signal)) this.tell({ kind: 'join', step })
+    } catch (error) {
+      if (signal.aborted) return
+      this.#logger.error({ err: FleetError.from(error) }, 'a request to join could not be looked at')
+      const message = 'the hub cannot look at the request now'
+      this.tell({ kind: 'join', step: { kind: 'over', code: 'join_unavailable', message, retryAfterMs: 2_000 } })
+    }
   }
 
   #work(ticket: number, afterMs: number, work: (signal: AbortSignal) => Promise<unknown>): void {

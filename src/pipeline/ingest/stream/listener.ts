@@ -9,8 +9,10 @@ import {
 } from 'node:tls'
 import type { Logger } from '#runtime'
 import type { StreamLimits } from '../line/limits.ts'
+import type { PeerCertificate } from '../line/presented.ts'
 import { ServerTlsError } from './errors.ts'
 import { Handshakes } from './handshakes.ts'
+import { certificateOf } from './presented.ts'
 import type { ServerTls } from './types.ts'
 
 const RELOAD_EVERY_MS = 1_000
@@ -23,6 +25,8 @@ export interface ListenerOptions {
   readonly logger: Logger
   /** of this address more came than sound agents send */
   readonly isSlow: (address: string) => boolean
+  /** a client's certificate verified, and counts no more: its connection ends */
+  readonly isRevoked?: (certificate: PeerCertificate) => boolean
   /** a connection that may speak HTTP/2: after its handshake where there is TLS */
   readonly onConnection: (socket: Socket) => void
   readonly onRefused: (why: 'connections' | 'handshake') => void
@@ -152,7 +156,7 @@ export class Listener implements AsyncDisposable {
       minVersion: 'TLSv1.2',
       ALPNProtocols: ['h2'],
       // A certificate is asked for, not demanded: who has none may show a token. One that does not verify counts as none.
-      requestCert: files.clientCaFile !== undefined,
+      requestCert: files.clientCaFile !== undefined || files.clientCas !== undefined,
       rejectUnauthorized: false,
       handshakeTimeout: this.#options.limits.handshakeMs,
     })
@@ -160,7 +164,7 @@ export class Listener implements AsyncDisposable {
       const socket = this.#sockets.get(peerOf(secured))
       if (socket) this.#handshakes.finished(socket)
       secured.on('error', (error) => this.#options.logger.debug({ error: error.message }, 'a connection broke'))
-      if (secured.alpnProtocol === 'h2' && socket) return this.#connected(socket, secured)
+      if (secured.alpnProtocol === 'h2' && socket && !this.#isRevoked(secured)) return this.#connected(socket, secured)
       this.#options.onRefused('handshake')
       secured.destroy()
     })
@@ -179,6 +183,12 @@ export class Listener implements AsyncDisposable {
       })
     }, RELOAD_EVERY_MS)
     this.#reload.unref()
+  }
+
+  /** One that is not revoked, and does not count for another reason, its stream is told. */
+  #isRevoked(secured: TLSSocket): boolean {
+    const certificate = secured.authorized ? certificateOf(secured.getPeerCertificate()) : undefined
+    return certificate !== undefined && this.#options.isRevoked?.(certificate) === true
   }
 
   async #reloadTls(files: ServerTls): Promise<void> {
@@ -201,17 +211,20 @@ export class Listener implements AsyncDisposable {
 const peerOf = (socket: Socket) => `${socket.remoteAddress}:${socket.remotePort}`
 
 /** The pair, checked to be one, and what tells it from another. */
-async function readContext({ certFile, keyFile, clientCaFile }: ServerTls) {
+async function readContext({ certFile, keyFile, clientCaFile, clientCas }: ServerTls) {
   const read = (file: string) =>
     readFile(file, 'utf8').catch((cause: unknown) => {
       throw new ServerTlsError(file, cause instanceof Error ? cause.message : 'unreadable', { cause })
     })
-  const [cert, key, ca] = await Promise.all([
+  const [cert, key, given = '', further = ''] = await Promise.all([
     read(certFile),
     read(keyFile),
     clientCaFile ? read(clientCaFile) : undefined,
+    clientCas?.(),
   ])
-  const context = { cert, key, ...(ca !== undefined && { ca }) }
+  const isAsked = clientCaFile !== undefined || clientCas !== undefined
+  // Of no authority at all Node would take those of the system.
+  const context = { cert, key, ...(isAsked && { ca: authoritiesIn(`${given}\n${further}`) }) }
   try {
     createSecureContext(context)
   } catch (cause) {
@@ -219,3 +232,6 @@ async function readContext({ certFile, keyFile, clientCaFile }: ServerTls) {
   }
   return { context, fingerprint: createHash('sha256').update(JSON.stringify(context)).digest('hex') }
 }
+
+const authoritiesIn = (pem: string): string[] =>
+  pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []

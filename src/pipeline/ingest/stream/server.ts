@@ -1,8 +1,9 @@
 import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
 import { type AgentFacts, type Clock, type ClusterName, type OwnerPlace, ownerName, systemClock } from '#model'
 import { type Logger, type Metrics, silentLogger } from '#runtime'
-import { COLLECTOR_METHOD } from '#wire'
+import { COLLECTOR_METHOD, type JoinRequest } from '#wire'
 import { grpcStatus } from '../line/grpc-status.ts'
+import type { JoinDesk, JoinStep } from '../line/join-desk.ts'
 import { defaultLimits, type StreamLimits } from '../line/limits.ts'
 import type { Arrival } from '../line/line.ts'
 import type { Presented } from '../line/presented.ts'
@@ -30,6 +31,10 @@ export interface AgentServerOptions {
   readonly verifier: PeerVerifier
   readonly plans: PlanSource
   readonly ingester: StreamIngester
+  /** who is no member yet may ask here to become one; absent: nobody may */
+  readonly joins?: JoinDesk
+  /** PEM of the authorities this hub is known by, told to members; asked now and then. Default: not told */
+  readonly trust?: () => string
   /**
    * This process owns a part of the clusters only: streams of the others are brought to their owners, and theirs come here,
    * by sockets in this directory, which nobody else may look into. Absent: it owns all.
@@ -125,6 +130,10 @@ export class AgentServer implements AsyncDisposable {
         limits: server.#limits,
         logger: server.#logger,
         isSlow: (address) => server.#offenders.isSlow(address),
+        isRevoked: (certificate) => {
+          const verdict = verifier.verify({ certificate, address: '' })
+          return 'refused' in verdict && verdict.refused === 'revoked'
+        },
         onConnection: (socket) => injector.injectConnection(socket),
         onRefused: (why) => server.#count.refused(why),
       })
@@ -235,7 +244,7 @@ export class AgentServer implements AsyncDisposable {
   /** @param first its first message, where that was waited for */
   #serve(arrival: Arrival, first?: Uint8Array): AgentCall {
     const { line, peer, presented, since } = arrival
-    const { verifier, plans, ingester, tls, random = Math.random } = this.#options
+    const { verifier, plans, ingester, joins, trust, tls, random = Math.random } = this.#options
     const verify = (shown: Presented) => this.#noted(shown, verifier.verify(shown))
     const call = new AgentCall({
       line,
@@ -249,6 +258,8 @@ export class AgentServer implements AsyncDisposable {
         pauseMs: (one) => this.#offenders.pauseMs(one),
         badFrame: (one) => this.#offenders.badFrame(one),
         knows: (cluster) => ingester.knows(cluster),
+        takesJoins: joins !== undefined,
+        ...(trust && { trust }),
         received: (cluster, origin) => ingester.received(cluster, origin),
         heardTo: (cluster, origin) => ingester.heardTo(cluster, origin),
         planOf: (cluster) => plans.planOf(cluster),
@@ -263,6 +274,7 @@ export class AgentServer implements AsyncDisposable {
         this.#count.refused('unauthenticated')
         return this.#refusals.hold(presented.address, signal)
       },
+      join: (one, request, signal) => this.#join(one, request, presented.address, signal),
       facts: (one, facts, now) => this.#facts(one, facts, now),
       count: (what) => this.#count.message(what),
       received: (bytes) => this.#count.bytes(bytes),
@@ -273,6 +285,17 @@ export class AgentServer implements AsyncDisposable {
     if (!isNamed) this.#unnamed.add(call)
     call.open(isNamed ? verify(presented) : undefined, first)
     return call
+  }
+
+  async *#join(call: AgentCall, request: JoinRequest, address: string, signal: AbortSignal): AsyncIterable<JoinStep> {
+    const { joins } = this.#options
+    if (!joins) return
+    const { token, clusterName: cluster, agentName: agent, csr, version, certificate, proof } = request
+    for await (const step of joins.ask({ token, cluster, agent, csr, version, certificate, proof, address }, signal)) {
+      // What it showed counts: it is no longer one of those who showed nothing.
+      if (step.kind !== 'over') this.#unnamed.delete(call)
+      yield step
+    }
   }
 
   #noted(presented: Presented, verdict: Verdict): Verdict {
@@ -297,7 +320,7 @@ export class AgentServer implements AsyncDisposable {
     if (this.#calls.size === 0) this.#idle?.()
   }
 
-  #tellAll(event: { readonly kind: 'credentials' | 'plan' | 'tick' }, cluster?: ClusterName): void {
+  #tellAll(event: { readonly kind: 'credentials' | 'plan' | 'tick' | 'trust' }, cluster?: ClusterName): void {
     for (const call of [...this.#calls]) {
       if (cluster === undefined || call.session.cluster === cluster) call.tell(event)
     }
@@ -307,6 +330,7 @@ export class AgentServer implements AsyncDisposable {
     this.#relay?.sweep()
     this.#listener?.sweep()
     this.#tellAll({ kind: 'tick' })
+    if (this.#options.trust) this.#tellAll({ kind: 'trust' })
     const now = this.#clock.now()
     for (const call of this.#calls) this.#facts(call, call.facts(now), false)
     this.#seats.sweep()

@@ -1,6 +1,7 @@
 import type { ClusterName, FleetError, Loss, Plan, SequenceRange } from '#model'
-import type { ConnectRequest, ResponseInit } from '#wire'
+import type { ConnectRequest, JoinRequest, ResponseInit } from '#wire'
 import type { Offer } from '../ingester.ts'
+import type { JoinStep } from '../line/join-desk.ts'
 import type { StreamLimits } from '../line/limits.ts'
 import type { Peer, Verdict } from './types.ts'
 
@@ -27,6 +28,10 @@ export type SessionEvent =
   | { readonly kind: 'disconnect'; readonly code: string; readonly message: string }
   | { readonly kind: 'credentials' }
   | { readonly kind: 'plan' }
+  /** the authorities this hub is known by may be others */
+  | { readonly kind: 'trust' }
+  /** how the request of a machine that is no member yet stands */
+  | { readonly kind: 'join'; readonly step: JoinStep }
   | { readonly kind: 'flush' }
   | { readonly kind: 'tick' }
   /** the agent sends nothing more, and waits for its acks */
@@ -43,6 +48,8 @@ export type Effect =
   | { readonly kind: 'send'; readonly answer: Answer }
   /** to be done after the pause; how it ended is said by its ticket */
   | (Offering & { readonly ticket: number; readonly afterMs: number })
+  /** a machine wants to become a member; each step comes back as an event */
+  | { readonly kind: 'join'; readonly request: JoinRequest }
   /** acks wait: an event `flush` soon, several at once */
   | { readonly kind: 'flush' }
   /** facts moved; `now`: it came, went or delivers for the first time */
@@ -81,6 +88,10 @@ export interface SessionWorld {
   /** A frame was no batch. @returns whether that makes too many */
   badFrame(peer: Peer): boolean
   knows(cluster: ClusterName): boolean
+  /** whether machines that are no members yet may ask */
+  readonly takesJoins?: boolean
+  /** PEM of the authorities this hub is known by, told to members; '': not told */
+  trust?(): string
   received(cluster: ClusterName, origin: string): readonly SequenceRange[]
   heardTo(cluster: ClusterName, origin: string): number | undefined
   planOf(cluster: ClusterName): Plan | undefined

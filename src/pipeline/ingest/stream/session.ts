@@ -1,7 +1,8 @@
 import { type AgentFacts, type ClusterName, type FleetError, ORIGINAL_ORIGIN } from '#model'
-import { type ConnectRequest, decodeRequest, type HealthReport, type RegisterRequest } from '#wire'
+import { type ConnectRequest, decodeRequest, type HealthReport, type JoinRequest, type RegisterRequest } from '#wire'
 import { ClusterNotConnectedError } from '../errors.ts'
 import { grpcStatus } from '../line/grpc-status.ts'
+import type { JoinStep } from '../line/join-desk.ts'
 import type { Channel, ChannelContext } from './channel.ts'
 import { ClockOffset } from './clock-offset.ts'
 import { Effects } from './effects.ts'
@@ -13,6 +14,7 @@ import { agreeOn, OwnFrames } from './own-frames.ts'
 import { Plans } from './plans.ts'
 import { StreamRate } from './rate.ts'
 import type { Effect, Farewell, SessionEvent, SessionWorld } from './session-events.ts'
+import { Trust } from './trust.ts'
 import type { Peer } from './types.ts'
 
 /*
@@ -20,7 +22,8 @@ import type { Peer } from './types.ts'
  * waits, reads a clock or knows gRPC, so that any order of events can be tried.
  *
  *   arriving ──register──► open ──goodbye──► leaving ──(acks are out)──► ended
- *       └───────────────────┴──────── refused, revoked, broken ─────────────┘
+ *       ├──join──► joining ─┴──────── refused, revoked, broken ─────────────┤
+ *       └───────────────────────────────────────────────────────────────────┘
  *
  * Here is the life of the stream; who it is of, is in Identity, and what is spoken of once it is open, in channels. A message
  * is of the first channel that takes it. States and messages: docs/spec/wire.md.
@@ -28,6 +31,8 @@ import type { Peer } from './types.ts'
 
 type Phase =
   | { readonly tag: 'arriving'; readonly since: number }
+  /** it may become a member: nothing else is taken of it */
+  | { readonly tag: 'joining'; readonly since: number }
   | { readonly tag: 'open' }
   | { readonly tag: 'leaving'; readonly until: number; readonly farewell: Farewell }
   | { readonly tag: 'ended'; readonly reason: string }
@@ -37,6 +42,8 @@ interface Opened {
   readonly stream: OpenStream
   readonly plans: Plans
   readonly channels: readonly Channel[]
+  /** undefined: the agent knows the hub otherwise, or takes no such word */
+  readonly trust: Trust | undefined
 }
 
 export class Session {
@@ -129,8 +136,12 @@ export class Session {
       }
       case 'credentials':
         return this.#endFor(this.#identity.check())
+      case 'join':
+        return this.#stepped(event.step)
       case 'plan':
         return this.#phase.tag === 'open' ? this.#opened?.plans.send() : undefined
+      case 'trust':
+        return this.#phase.tag === 'open' ? this.#opened?.trust?.tell() : undefined
       case 'flush':
         return this.#flush()
       case 'tick':
@@ -163,7 +174,8 @@ export class Session {
     }
     const { payload } = request
     if (payload.case === undefined) return
-    if (payload.case === 'register') return this.#register(payload.value, now)
+    if (payload.case === 'join') return this.#join(payload.value, now)
+    if (payload.case === 'register' && this.#phase.tag !== 'joining') return this.#register(payload.value, now)
     const refuse = (code: string, message: string) =>
       this.#end({ status: grpcStatus.failedPrecondition, code, message })
     if (!stream) return refuse('not_registered', 'the first message must be the registration')
@@ -178,6 +190,35 @@ export class Session {
     if (other) return this.#end(other)
     stream.health(health, now)
     this.#effects.add({ kind: 'facts', now: false })
+  }
+
+  #join(request: JoinRequest, now: number) {
+    const end = (code: string, message: string) => this.#end({ status: grpcStatus.failedPrecondition, code, message })
+    if (this.#phase.tag !== 'arriving') return end('malformed', 'a request to join comes first on a stream, and once')
+    if (!this.#world.takesJoins) return end('not_negotiated', 'this hub takes no requests to join')
+    this.#phase = { tag: 'joining', since: now }
+    this.#effects.add({ kind: 'join', request })
+  }
+
+  #stepped(step: JoinStep) {
+    if (this.#phase.tag !== 'joining') return
+    switch (step.kind) {
+      case 'pending': {
+        const { request, message } = step
+        return this.#effects.send({ case: 'joinState', value: { phase: 'pending', request, message } })
+      }
+      case 'joined': {
+        const { request, certificate, roots } = step
+        this.#effects.send({ case: 'joinState', value: { phase: 'joined', request, certificate, roots } })
+        return this.#end({ status: grpcStatus.ok, code: 'joined', message: `request ${request} was granted` })
+      }
+      case 'over': {
+        const { code, message, retryAfterMs = 0 } = step
+        return this.#end({ status: statusOf[code], code, message, retryAfterMs })
+      }
+      default:
+        step satisfies never
+    }
   }
 
   #register(request: RegisterRequest, now: number) {
@@ -198,7 +239,10 @@ export class Session {
     if ('farewell' in agreed) return this.#end(agreed.farewell)
     clock.compare(hello.nowMs, now)
     const plan = hello.planVersion.slice(0, 128)
-    this.#open(hello.origin, { peer, version, protocol: agreed.version, clock, plan }, now, (context) => {
+    const isTold = agreed.capabilities.includes('register') && peer.method === 'certificate'
+    const trust = isTold ? new Trust(this.#world, this.#effects) : undefined
+    const facts = { peer, version, protocol: agreed.version, clock, plan, ...(trust && { trust }) }
+    this.#open(hello.origin, facts, now, (context) => {
       const frames = new OwnFrames(context, hello)
       frames.welcome(agreed, now)
       clock.greeted(now)
@@ -209,7 +253,7 @@ export class Session {
   /** @param own the channels of our protocol */
   #open(
     identity: string,
-    { version, ...facts }: Omit<Registered, 'place'>,
+    { version, trust, ...facts }: Omit<Registered, 'place'> & { readonly trust?: Trust },
     now: number,
     own: (context: ChannelContext) => readonly Channel[] = () => [],
   ) {
@@ -228,9 +272,10 @@ export class Session {
       end: (farewell) => this.#end(farewell),
     }
     const plans = new Plans(context)
-    this.#opened = { stream, plans, channels: [...own(context), new OriginalBatches(context)] }
+    this.#opened = { stream, plans, channels: [...own(context), new OriginalBatches(context)], trust }
     this.#phase = { tag: 'open' }
     plans.send()
+    trust?.tell()
   }
 
   #failed(ticket: number, error: FleetError, now: number) {
@@ -245,6 +290,10 @@ export class Session {
 
   #tick(now: number) {
     this.#endFor(this.#identity.check())
+    if (this.#phase.tag === 'joining' && now - this.#phase.since > this.#world.limits.joinMs) {
+      const message = 'nobody decided yet; the request stays, ask again'
+      return this.#end({ status: grpcStatus.unavailable, code: 'join_unavailable', message, retryAfterMs: 1_000 })
+    }
     if (this.#phase.tag !== 'arriving' || now - this.#phase.since <= this.#world.limits.registerMs) return
     const message = 'no registration came in time'
     this.#end({ status: grpcStatus.unauthenticated, code: 'unauthenticated', message })
@@ -252,7 +301,7 @@ export class Session {
 
   // What is under way is acknowledged first: the agent need not send it again.
   #leave(farewell: Farewell, now: number) {
-    if (this.#phase.tag === 'arriving') return this.#end(farewell)
+    if (this.#phase.tag === 'arriving' || this.#phase.tag === 'joining') return this.#end(farewell)
     if (this.#phase.tag !== 'open') return
     for (const channel of this.#opened?.channels ?? []) channel.leave?.()
     this.#phase = { tag: 'leaving', until: now + this.#world.limits.goodbyeMs, farewell }
@@ -284,4 +333,11 @@ export class Session {
     this.#inFlight.clear()
     this.#effects.add({ kind: 'facts', now: true })
   }
+}
+
+const statusOf: Readonly<Record<(JoinStep & { readonly kind: 'over' })['code'], number>> = {
+  join_refused: grpcStatus.permissionDenied,
+  join_denied: grpcStatus.permissionDenied,
+  join_busy: grpcStatus.resourceExhausted,
+  join_unavailable: grpcStatus.unavailable,
 }

@@ -45,4 +45,6 @@ export interface ServerTls {
   readonly keyFile: string
   /** with it clients may prove themselves by certificate */
   readonly clientCaFile?: string
+  /** further authorities of clients, PEM; asked again as the files are read again. '': none for now */
+  readonly clientCas?: () => Promise<string>
 }

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file clusterpulse/collector/v1/collector.proto.
  */
 export const file_clusterpulse_collector_v1_collector: GenFile = /*@__PURE__*/
-  fileDesc("CiljbHVzdGVycHVsc2UvY29sbGVjdG9yL3YxL2NvbGxlY3Rvci5wcm90bxIZY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MSK2AgoOQ29ubmVjdFJlcXVlc3QSOgoHbWV0cmljcxgBIAEoCzInLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuTWV0cmljc0JhdGNoSAASOQoGaGVhbHRoGAIgASgLMicuY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5IZWFsdGhSZXBvcnRIABI+CghyZWdpc3RlchgDIAEoCzIqLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuUmVnaXN0ZXJSZXF1ZXN0SAASMQoFZnJhbWUYBCABKAsyIC5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkZyYW1lSAASLwoEbG9zcxgFIAEoCzIfLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuTG9zc0gAQgkKB3BheWxvYWQi4AIKD0Nvbm5lY3RSZXNwb25zZRI5CgZjb25maWcYASABKAsyJy5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkNvbmZpZ1VwZGF0ZUgAEi0KA2FjaxgCIAEoCzIeLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQWNrSAASNQoHd2VsY29tZRgDIAEoCzIiLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuV2VsY29tZUgAEjUKBHBsYW4YBCABKAsyJS5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLlBsYW5VcGRhdGVIABIzCgZyZXN5bmMYBSABKAsyIS5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLlJlc3luY0gAEjUKB2dvb2RieWUYBiABKAsyIi5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkdvb2RieWVIAEIJCgdwYXlsb2FkIngKD1JlZ2lzdGVyUmVxdWVzdBIUCgxjbHVzdGVyX25hbWUYASABKAkSDQoFdG9rZW4YAiABKAkSDwoHdmVyc2lvbhgDIAEoCRIvCgVoZWxsbxgEIAEoCzIgLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuSGVsbG8irwEKBUhlbGxvEhMKC21pbl92ZXJzaW9uGAEgASgNEhMKC21heF92ZXJzaW9uGAIgASgNEhQKDGNhcGFiaWxpdGllcxgDIAMoCRIOCgZvcmlnaW4YBCABKAkSDgoGbm93X21zGAUgASgBEhQKDHBsYW5fdmVyc2lvbhgGIAEoCRIXCg9vbGRlc3Rfc2VxdWVuY2UYByABKAESFwoPbmV3ZXN0X3NlcXVlbmNlGAggASgBIt0BCgdXZWxjb21lEg8KB3ZlcnNpb24YASABKA0SFAoMY2FwYWJpbGl0aWVzGAIgAygJEjoKCHJlY2VpdmVkGAMgAygLMiguY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5TZXF1ZW5jZVJhbmdlEg4KBm5vd19tcxgEIAEoARIZChFtYXhfbWVzc2FnZV9ieXRlcxgFIAEoDRIgChhiYWNrbG9nX2J5dGVzX3Blcl9zZWNvbmQYBiABKA0SDQoFZXBvY2gYByABKAESEwoLbWF4X3VuYWNrZWQYCCABKA0iLAoNU2VxdWVuY2VSYW5nZRINCgVmaXJzdBgBIAEoARIMCgRsYXN0GAIgASgBIqkBCgVGcmFtZRIQCghzZXF1ZW5jZRgBIAEoARIMCgRiYXNlGAIgASgBEhAKCGJhY2tmaWxsGAMgASgIEhcKD2NvbGxlY3RlZF9hdF9tcxgEIAEoARITCgZhZ2VfbXMYBSABKAFIAIgBARITCgtjb21wcmVzc2lvbhgGIAEoDRISCgpib2R5X2J5dGVzGAcgASgNEgwKBGJvZHkYCCABKAxCCQoHX2FnZV9tcyKlAQoETG9zcxIQCghzZXF1ZW5jZRgBIAEoARI2CgRsb3N0GAIgAygLMiguY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5TZXF1ZW5jZVJhbmdlEg8KB2Zyb21fbXMYAyABKAESDQoFdG9fbXMYBCABKAESDQoFY2F1c2UYBSABKAkSDQoFY291bnQYBiABKAESFQoNa2VwdF9ldmVyeV9tcxgHIAEoASKtAgoMSGVhbHRoUmVwb3J0EhQKDGNsdXN0ZXJfbmFtZRgBIAEoCRItCgl0aW1lc3RhbXAYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDnVwdGltZV9zZWNvbmRzGAMgASgDEhgKEGJ1ZmZlcmVkX2JhdGNoZXMYBCABKAUSIwobbGFzdF9jb2xsZWN0aW9uX2R1cmF0aW9uX21zGAUgASgDEhYKDmJ1ZmZlcmVkX2J5dGVzGAYgASgBEhoKEm9sZGVzdF9idWZmZXJlZF9tcxgHIAEoARIUCgxsb3N0X2JhdGNoZXMYCCABKAESFAoMcGxhbl92ZXJzaW9uGAkgASgJEhEKCXJzc19ieXRlcxgKIAEoARIOCgZwb2xsZWQYCyADKAkiTQoMQ29uZmlnVXBkYXRlEhsKE21ldHJpY19zb3VyY2VzX2pzb24YASADKAwSIAoYZGVmYXVsdF9pbnRlcnZhbF9zZWNvbmRzGAIgASgFIqwBCgNBY2sSEAoIYmF0Y2hfaWQYASABKAkSDwoHc3VjY2VzcxgCIAEoCBINCgVlcnJvchgDIAEoCRI6CghyZWNlaXZlZBgEIAMoCzIoLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuU2VxdWVuY2VSYW5nZRIRCglyZXRyeWFibGUYBSABKAgSFgoOcmV0cnlfYWZ0ZXJfbXMYBiABKA0SDAoEY29kZRgHIAEoCSIrCgpQbGFuVXBkYXRlEg8KB3ZlcnNpb24YASABKAkSDAoEanNvbhgCIAEoDCIICgZSZXN5bmMiQAoHR29vZGJ5ZRIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSFgoOcmV0cnlfYWZ0ZXJfbXMYAyABKA0i+QMKDE1ldHJpY3NCYXRjaBIUCgxjbHVzdGVyX25hbWUYASABKAkSEAoIYmF0Y2hfaWQYAiABKAkSMAoMY29sbGVjdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBJCCg9jbHVzdGVyX21ldHJpY3MYBCABKAsyKS5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkNsdXN0ZXJNZXRyaWNzEjwKDG5vZGVfbWV0cmljcxgFIAMoCzImLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuTm9kZU1ldHJpY3MSSAoQY3VzdG9tX3Jlc291cmNlcxgGIAMoCzIuLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQ3VzdG9tUmVzb3VyY2VCYXRjaBI6CglvcGVyYXRvcnMYByADKAsyJy5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLk9wZXJhdG9ySW5mbxJJChFjbHVzdGVyX29wZXJhdG9ycxgIIAMoCzIuLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQ2x1c3Rlck9wZXJhdG9ySW5mbxI8CgxjbHVzdGVyX2luZm8YCSABKAsyJi5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkNsdXN0ZXJJbmZvIuMDCg5DbHVzdGVyTWV0cmljcxINCgVub2RlcxgBIAEoBRITCgtub2Rlc19yZWFkeRgCIAEoBRISCgpuYW1lc3BhY2VzGAQgASgFEhYKDm5hbWVzcGFjZV9saXN0GAUgAygJEgwKBHBvZHMYBiABKAUSFAoMcG9kc19ydW5uaW5nGAcgASgFEhQKDGNwdV9jYXBhY2l0eRgKIAEoARIXCg9tZW1vcnlfY2FwYWNpdHkYDiABKAMSEwoLZGVwbG95bWVudHMYFiABKAVKBAgDEARKBAgIEAlKBAgJEApKBAgLEAxKBAgMEA1KBAgNEA5KBAgPEBZKBAgXEBhKBAgYEBlSD25vZGVzX25vdF9yZWFkeVIMcG9kc19wZW5kaW5nUgtwb2RzX2ZhaWxlZFIPY3B1X2FsbG9jYXRhYmxlUg1jcHVfcmVxdWVzdGVkUhFjcHVfdXNhZ2VfcGVyY2VudFISbWVtb3J5X2FsbG9jYXRhYmxlUhBtZW1vcnlfcmVxdWVzdGVkUhRtZW1vcnlfdXNhZ2VfcGVyY2VudFIQc3RvcmFnZV9jYXBhY2l0eVIMc3RvcmFnZV91c2VkUgRwdmNzUghzZXJ2aWNlc1IMc3RhdGVmdWxzZXRzUgpkYWVtb25zZXRzIusFCgtOb2RlTWV0cmljcxIMCgRuYW1lGAEgASgJEg4KBnN0YXR1cxgCIAEoCRINCgVyb2xlcxgDIAMoCRIUCgxjcHVfY2FwYWNpdHkYCiABKAESFwoPbWVtb3J5X2NhcGFjaXR5GAsgASgDEhgKEHN0b3JhZ2VfY2FwYWNpdHkYDCABKAMSFQoNcG9kc19jYXBhY2l0eRgNIAEoBRIXCg9jcHVfYWxsb2NhdGFibGUYDiABKAESGgoSbWVtb3J5X2FsbG9jYXRhYmxlGA8gASgDEhsKE3N0b3JhZ2VfYWxsb2NhdGFibGUYECABKAMSGAoQcG9kc19hbGxvY2F0YWJsZRgRIAEoBRIVCg1jcHVfcmVxdWVzdGVkGBIgASgBEhgKEG1lbW9yeV9yZXF1ZXN0ZWQYEyABKAMSGQoRY3B1X3VzYWdlX3BlcmNlbnQYFCABKAESHAoUbWVtb3J5X3VzYWdlX3BlcmNlbnQYFSABKAESFAoMcG9kc19ydW5uaW5nGBYgASgFEhQKDHBvZHNfcGVuZGluZxgXIAEoBRITCgtwb2RzX2ZhaWxlZBgYIAEoBRIWCg5wb2RzX3N1Y2NlZWRlZBgZIAEoBRISCgpwb2RzX3RvdGFsGBogASgFEhYKDmtlcm5lbF92ZXJzaW9uGB4gASgJEhAKCG9zX2ltYWdlGB8gASgJEhkKEWNvbnRhaW5lcl9ydW50aW1lGCAgASgJEhcKD2t1YmVsZXRfdmVyc2lvbhghIAEoCRIUCgxhcmNoaXRlY3R1cmUYIiABKAkSQgoGbGFiZWxzGCMgAygLMjIuY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5Ob2RlTWV0cmljcy5MYWJlbHNFbnRyeRITCgtpbnRlcm5hbF9pcBgkIAEoCRIQCghob3N0bmFtZRglIAEoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIswCChNDdXN0b21SZXNvdXJjZUJhdGNoEhEKCXNvdXJjZV9pZBgBIAEoCRIWCg5yZXNvdXJjZV9jb3VudBgCIAEoBRIRCgl0cnVuY2F0ZWQYAyABKAgSEwoLZHVyYXRpb25fbXMYBCABKAMSRQoJcmVzb3VyY2VzGAUgAygLMjIuY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5DdXN0b21Db2xsZWN0ZWRSZXNvdXJjZRJhChJhZ2dyZWdhdGlvbl92YWx1ZXMYBiADKAsyRS5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkN1c3RvbVJlc291cmNlQmF0Y2guQWdncmVnYXRpb25WYWx1ZXNFbnRyeRo4ChZBZ2dyZWdhdGlvblZhbHVlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEi2gEKF0N1c3RvbUNvbGxlY3RlZFJlc291cmNlEgoKAmlkGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEk4KBmxhYmVscxgEIAMoCzI+LmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQ3VzdG9tQ29sbGVjdGVkUmVzb3VyY2UuTGFiZWxzRW50cnkSEwoLdmFsdWVzX2pzb24YBSABKAwaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKIAwoMT3BlcmF0b3JJbmZvEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDgoGc3RhdHVzGAQgASgJEhsKE2luc3RhbGxlZF9uYW1lc3BhY2UYBSABKAkSFAoMaW5zdGFsbF9tb2RlGAYgASgJEhAKCHByb3ZpZGVyGAcgASgJEhcKD2lzX2NsdXN0ZXJfd2lkZRgIIAEoCBIVCg1pbnN0YWxsX21vZGVzGAkgAygJEh8KF2F2YWlsYWJsZV9pbl9uYW1lc3BhY2VzGAogAygJEhcKD2F2YWlsYWJsZV9jb3VudBgLIAEoBRJPCgxzdWJzY3JpcHRpb24YDCADKAsyOS5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLk9wZXJhdG9ySW5mby5TdWJzY3JpcHRpb25FbnRyeRozChFTdWJzY3JpcHRpb25FbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIvUCChNDbHVzdGVyT3BlcmF0b3JJbmZvEgwKBG5hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIRCglhdmFpbGFibGUYAyABKAgSEwoLcHJvZ3Jlc3NpbmcYBCABKAgSEAoIZGVncmFkZWQYBSABKAgSEwoLdXBncmFkZWFibGUYBiABKAgSDwoHbWVzc2FnZRgHIAEoCRIOCgZyZWFzb24YCCABKAkSRwoKY29uZGl0aW9ucxgJIAMoCzIzLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQ2x1c3Rlck9wZXJhdG9yQ29uZGl0aW9uEkMKCHZlcnNpb25zGAogAygLMjEuY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5DbHVzdGVyT3BlcmF0b3JWZXJzaW9uEkEKD3JlbGF0ZWRfb2JqZWN0cxgLIAMoCzIoLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuUmVsYXRlZE9iamVjdCJZChhDbHVzdGVyT3BlcmF0b3JDb25kaXRpb24SDAoEdHlwZRgBIAEoCRIOCgZzdGF0dXMYAiABKAkSDgoGcmVhc29uGAMgASgJEg8KB21lc3NhZ2UYBCABKAkiNwoWQ2x1c3Rlck9wZXJhdG9yVmVyc2lvbhIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkiUQoNUmVsYXRlZE9iamVjdBINCgVncm91cBgBIAEoCRIQCghyZXNvdXJjZRgCIAEoCRIRCgluYW1lc3BhY2UYAyABKAkSDAoEbmFtZRgEIAEoCSJ7CgtDbHVzdGVySW5mbxIPCgdhcGlfdXJsGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSEAoIcGxhdGZvcm0YAyABKAkSEwoLY29uc29sZV91cmwYBCABKAkSDwoHY2hhbm5lbBgFIAEoCRISCgpjbHVzdGVyX2lkGAYgASgJMngKEENvbGxlY3RvclNlcnZpY2USZAoHQ29ubmVjdBIpLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQ29ubmVjdFJlcXVlc3QaKi5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkNvbm5lY3RSZXNwb25zZSgBMAFiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiljbHVzdGVycHVsc2UvY29sbGVjdG9yL3YxL2NvbGxlY3Rvci5wcm90bxIZY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MSLuAgoOQ29ubmVjdFJlcXVlc3QSOgoHbWV0cmljcxgBIAEoCzInLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuTWV0cmljc0JhdGNoSAASOQoGaGVhbHRoGAIgASgLMicuY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5IZWFsdGhSZXBvcnRIABI+CghyZWdpc3RlchgDIAEoCzIqLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuUmVnaXN0ZXJSZXF1ZXN0SAASMQoFZnJhbWUYBCABKAsyIC5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkZyYW1lSAASLwoEbG9zcxgFIAEoCzIfLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuTG9zc0gAEjYKBGpvaW4YBiABKAsyJi5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkpvaW5SZXF1ZXN0SABCCQoHcGF5bG9hZCKcAwoPQ29ubmVjdFJlc3BvbnNlEjkKBmNvbmZpZxgBIAEoCzInLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQ29uZmlnVXBkYXRlSAASLQoDYWNrGAIgASgLMh4uY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5BY2tIABI1Cgd3ZWxjb21lGAMgASgLMiIuY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5XZWxjb21lSAASNQoEcGxhbhgEIAEoCzIlLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuUGxhblVwZGF0ZUgAEjMKBnJlc3luYxgFIAEoCzIhLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuUmVzeW5jSAASNQoHZ29vZGJ5ZRgGIAEoCzIiLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuR29vZGJ5ZUgAEjoKCmpvaW5fc3RhdGUYByABKAsyJC5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkpvaW5TdGF0ZUgAQgkKB3BheWxvYWQieAoPUmVnaXN0ZXJSZXF1ZXN0EhQKDGNsdXN0ZXJfbmFtZRgBIAEoCRINCgV0b2tlbhgCIAEoCRIPCgd2ZXJzaW9uGAMgASgJEi8KBWhlbGxvGAQgASgLMiAuY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5IZWxsbyKvAQoFSGVsbG8SEwoLbWluX3ZlcnNpb24YASABKA0SEwoLbWF4X3ZlcnNpb24YAiABKA0SFAoMY2FwYWJpbGl0aWVzGAMgAygJEg4KBm9yaWdpbhgEIAEoCRIOCgZub3dfbXMYBSABKAESFAoMcGxhbl92ZXJzaW9uGAYgASgJEhcKD29sZGVzdF9zZXF1ZW5jZRgHIAEoARIXCg9uZXdlc3Rfc2VxdWVuY2UYCCABKAEi3QEKB1dlbGNvbWUSDwoHdmVyc2lvbhgBIAEoDRIUCgxjYXBhYmlsaXRpZXMYAiADKAkSOgoIcmVjZWl2ZWQYAyADKAsyKC5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLlNlcXVlbmNlUmFuZ2USDgoGbm93X21zGAQgASgBEhkKEW1heF9tZXNzYWdlX2J5dGVzGAUgASgNEiAKGGJhY2tsb2dfYnl0ZXNfcGVyX3NlY29uZBgGIAEoDRINCgVlcG9jaBgHIAEoARITCgttYXhfdW5hY2tlZBgIIAEoDSIsCg1TZXF1ZW5jZVJhbmdlEg0KBWZpcnN0GAEgASgBEgwKBGxhc3QYAiABKAEiqQEKBUZyYW1lEhAKCHNlcXVlbmNlGAEgASgBEgwKBGJhc2UYAiABKAESEAoIYmFja2ZpbGwYAyABKAgSFwoPY29sbGVjdGVkX2F0X21zGAQgASgBEhMKBmFnZV9tcxgFIAEoAUgAiAEBEhMKC2NvbXByZXNzaW9uGAYgASgNEhIKCmJvZHlfYnl0ZXMYByABKA0SDAoEYm9keRgIIAEoDEIJCgdfYWdlX21zIqUBCgRMb3NzEhAKCHNlcXVlbmNlGAEgASgBEjYKBGxvc3QYAiADKAsyKC5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLlNlcXVlbmNlUmFuZ2USDwoHZnJvbV9tcxgDIAEoARINCgV0b19tcxgEIAEoARINCgVjYXVzZRgFIAEoCRINCgVjb3VudBgGIAEoARIVCg1rZXB0X2V2ZXJ5X21zGAcgASgBIq0CCgxIZWFsdGhSZXBvcnQSFAoMY2x1c3Rlcl9uYW1lGAEgASgJEi0KCXRpbWVzdGFtcBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoOdXB0aW1lX3NlY29uZHMYAyABKAMSGAoQYnVmZmVyZWRfYmF0Y2hlcxgEIAEoBRIjChtsYXN0X2NvbGxlY3Rpb25fZHVyYXRpb25fbXMYBSABKAMSFgoOYnVmZmVyZWRfYnl0ZXMYBiABKAESGgoSb2xkZXN0X2J1ZmZlcmVkX21zGAcgASgBEhQKDGxvc3RfYmF0Y2hlcxgIIAEoARIUCgxwbGFuX3ZlcnNpb24YCSABKAkSEQoJcnNzX2J5dGVzGAogASgBEg4KBnBvbGxlZBgLIAMoCSJNCgxDb25maWdVcGRhdGUSGwoTbWV0cmljX3NvdXJjZXNfanNvbhgBIAMoDBIgChhkZWZhdWx0X2ludGVydmFsX3NlY29uZHMYAiABKAUirAEKA0FjaxIQCghiYXRjaF9pZBgBIAEoCRIPCgdzdWNjZXNzGAIgASgIEg0KBWVycm9yGAMgASgJEjoKCHJlY2VpdmVkGAQgAygLMiguY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5TZXF1ZW5jZVJhbmdlEhEKCXJldHJ5YWJsZRgFIAEoCBIWCg5yZXRyeV9hZnRlcl9tcxgGIAEoDRIMCgRjb2RlGAcgASgJIisKClBsYW5VcGRhdGUSDwoHdmVyc2lvbhgBIAEoCRIMCgRqc29uGAIgASgMIggKBlJlc3luYyJACgdHb29kYnllEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIWCg5yZXRyeV9hZnRlcl9tcxgDIAEoDSKIAQoLSm9pblJlcXVlc3QSDQoFdG9rZW4YASABKAkSFAoMY2x1c3Rlcl9uYW1lGAIgASgJEhIKCmFnZW50X25hbWUYAyABKAkSCwoDY3NyGAQgASgMEg8KB3ZlcnNpb24YBSABKAkSEwoLY2VydGlmaWNhdGUYBiABKAwSDQoFcHJvb2YYByABKAwiYAoJSm9pblN0YXRlEg0KBXBoYXNlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDwoHcmVxdWVzdBgDIAEoCRITCgtjZXJ0aWZpY2F0ZRgEIAEoCRINCgVyb290cxgFIAEoCSL5AwoMTWV0cmljc0JhdGNoEhQKDGNsdXN0ZXJfbmFtZRgBIAEoCRIQCghiYXRjaF9pZBgCIAEoCRIwCgxjb2xsZWN0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkIKD2NsdXN0ZXJfbWV0cmljcxgEIAEoCzIpLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQ2x1c3Rlck1ldHJpY3MSPAoMbm9kZV9tZXRyaWNzGAUgAygLMiYuY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5Ob2RlTWV0cmljcxJIChBjdXN0b21fcmVzb3VyY2VzGAYgAygLMi4uY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5DdXN0b21SZXNvdXJjZUJhdGNoEjoKCW9wZXJhdG9ycxgHIAMoCzInLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuT3BlcmF0b3JJbmZvEkkKEWNsdXN0ZXJfb3BlcmF0b3JzGAggAygLMi4uY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5DbHVzdGVyT3BlcmF0b3JJbmZvEjwKDGNsdXN0ZXJfaW5mbxgJIAEoCzImLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQ2x1c3RlckluZm8i4wMKDkNsdXN0ZXJNZXRyaWNzEg0KBW5vZGVzGAEgASgFEhMKC25vZGVzX3JlYWR5GAIgASgFEhIKCm5hbWVzcGFjZXMYBCABKAUSFgoObmFtZXNwYWNlX2xpc3QYBSADKAkSDAoEcG9kcxgGIAEoBRIUCgxwb2RzX3J1bm5pbmcYByABKAUSFAoMY3B1X2NhcGFjaXR5GAogASgBEhcKD21lbW9yeV9jYXBhY2l0eRgOIAEoAxITCgtkZXBsb3ltZW50cxgWIAEoBUoECAMQBEoECAgQCUoECAkQCkoECAsQDEoECAwQDUoECA0QDkoECA8QFkoECBcQGEoECBgQGVIPbm9kZXNfbm90X3JlYWR5Ugxwb2RzX3BlbmRpbmdSC3BvZHNfZmFpbGVkUg9jcHVfYWxsb2NhdGFibGVSDWNwdV9yZXF1ZXN0ZWRSEWNwdV91c2FnZV9wZXJjZW50UhJtZW1vcnlfYWxsb2NhdGFibGVSEG1lbW9yeV9yZXF1ZXN0ZWRSFG1lbW9yeV91c2FnZV9wZXJjZW50UhBzdG9yYWdlX2NhcGFjaXR5UgxzdG9yYWdlX3VzZWRSBHB2Y3NSCHNlcnZpY2VzUgxzdGF0ZWZ1bHNldHNSCmRhZW1vbnNldHMi6wUKC05vZGVNZXRyaWNzEgwKBG5hbWUYASABKAkSDgoGc3RhdHVzGAIgASgJEg0KBXJvbGVzGAMgAygJEhQKDGNwdV9jYXBhY2l0eRgKIAEoARIXCg9tZW1vcnlfY2FwYWNpdHkYCyABKAMSGAoQc3RvcmFnZV9jYXBhY2l0eRgMIAEoAxIVCg1wb2RzX2NhcGFjaXR5GA0gASgFEhcKD2NwdV9hbGxvY2F0YWJsZRgOIAEoARIaChJtZW1vcnlfYWxsb2NhdGFibGUYDyABKAMSGwoTc3RvcmFnZV9hbGxvY2F0YWJsZRgQIAEoAxIYChBwb2RzX2FsbG9jYXRhYmxlGBEgASgFEhUKDWNwdV9yZXF1ZXN0ZWQYEiABKAESGAoQbWVtb3J5X3JlcXVlc3RlZBgTIAEoAxIZChFjcHVfdXNhZ2VfcGVyY2VudBgUIAEoARIcChRtZW1vcnlfdXNhZ2VfcGVyY2VudBgVIAEoARIUCgxwb2RzX3J1bm5pbmcYFiABKAUSFAoMcG9kc19wZW5kaW5nGBcgASgFEhMKC3BvZHNfZmFpbGVkGBggASgFEhYKDnBvZHNfc3VjY2VlZGVkGBkgASgFEhIKCnBvZHNfdG90YWwYGiABKAUSFgoOa2VybmVsX3ZlcnNpb24YHiABKAkSEAoIb3NfaW1hZ2UYHyABKAkSGQoRY29udGFpbmVyX3J1bnRpbWUYICABKAkSFwoPa3ViZWxldF92ZXJzaW9uGCEgASgJEhQKDGFyY2hpdGVjdHVyZRgiIAEoCRJCCgZsYWJlbHMYIyADKAsyMi5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLk5vZGVNZXRyaWNzLkxhYmVsc0VudHJ5EhMKC2ludGVybmFsX2lwGCQgASgJEhAKCGhvc3RuYW1lGCUgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEizAIKE0N1c3RvbVJlc291cmNlQmF0Y2gSEQoJc291cmNlX2lkGAEgASgJEhYKDnJlc291cmNlX2NvdW50GAIgASgFEhEKCXRydW5jYXRlZBgDIAEoCBITCgtkdXJhdGlvbl9tcxgEIAEoAxJFCglyZXNvdXJjZXMYBSADKAsyMi5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkN1c3RvbUNvbGxlY3RlZFJlc291cmNlEmEKEmFnZ3JlZ2F0aW9uX3ZhbHVlcxgGIAMoCzJFLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQ3VzdG9tUmVzb3VyY2VCYXRjaC5BZ2dyZWdhdGlvblZhbHVlc0VudHJ5GjgKFkFnZ3JlZ2F0aW9uVmFsdWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASLaAQoXQ3VzdG9tQ29sbGVjdGVkUmVzb3VyY2USCgoCaWQYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSTgoGbGFiZWxzGAQgAygLMj4uY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5DdXN0b21Db2xsZWN0ZWRSZXNvdXJjZS5MYWJlbHNFbnRyeRITCgt2YWx1ZXNfanNvbhgFIAEoDBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIogDCgxPcGVyYXRvckluZm8SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSDwoHdmVyc2lvbhgDIAEoCRIOCgZzdGF0dXMYBCABKAkSGwoTaW5zdGFsbGVkX25hbWVzcGFjZRgFIAEoCRIUCgxpbnN0YWxsX21vZGUYBiABKAkSEAoIcHJvdmlkZXIYByABKAkSFwoPaXNfY2x1c3Rlcl93aWRlGAggASgIEhUKDWluc3RhbGxfbW9kZXMYCSADKAkSHwoXYXZhaWxhYmxlX2luX25hbWVzcGFjZXMYCiADKAkSFwoPYXZhaWxhYmxlX2NvdW50GAsgASgFEk8KDHN1YnNjcmlwdGlvbhgMIAMoCzI5LmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuT3BlcmF0b3JJbmZvLlN1YnNjcmlwdGlvbkVudHJ5GjMKEVN1YnNjcmlwdGlvbkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi9QIKE0NsdXN0ZXJPcGVyYXRvckluZm8SDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhEKCWF2YWlsYWJsZRgDIAEoCBITCgtwcm9ncmVzc2luZxgEIAEoCBIQCghkZWdyYWRlZBgFIAEoCBITCgt1cGdyYWRlYWJsZRgGIAEoCBIPCgdtZXNzYWdlGAcgASgJEg4KBnJlYXNvbhgIIAEoCRJHCgpjb25kaXRpb25zGAkgAygLMjMuY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5DbHVzdGVyT3BlcmF0b3JDb25kaXRpb24SQwoIdmVyc2lvbnMYCiADKAsyMS5jbHVzdGVycHVsc2UuY29sbGVjdG9yLnYxLkNsdXN0ZXJPcGVyYXRvclZlcnNpb24SQQoPcmVsYXRlZF9vYmplY3RzGAsgAygLMiguY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5SZWxhdGVkT2JqZWN0IlkKGENsdXN0ZXJPcGVyYXRvckNvbmRpdGlvbhIMCgR0eXBlGAEgASgJEg4KBnN0YXR1cxgCIAEoCRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCSI3ChZDbHVzdGVyT3BlcmF0b3JWZXJzaW9uEgwKBG5hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCSJRCg1SZWxhdGVkT2JqZWN0Eg0KBWdyb3VwGAEgASgJEhAKCHJlc291cmNlGAIgASgJEhEKCW5hbWVzcGFjZRgDIAEoCRIMCgRuYW1lGAQgASgJInsKC0NsdXN0ZXJJbmZvEg8KB2FwaV91cmwYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIQCghwbGF0Zm9ybRgDIAEoCRITCgtjb25zb2xlX3VybBgEIAEoCRIPCgdjaGFubmVsGAUgASgJEhIKCmNsdXN0ZXJfaWQYBiABKAkyeAoQQ29sbGVjdG9yU2VydmljZRJkCgdDb25uZWN0EikuY2x1c3RlcnB1bHNlLmNvbGxlY3Rvci52MS5Db25uZWN0UmVxdWVzdBoqLmNsdXN0ZXJwdWxzZS5jb2xsZWN0b3IudjEuQ29ubmVjdFJlc3BvbnNlKAEwAWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message clusterpulse.collector.v1.ConnectRequest
@@ -55,6 +55,12 @@ export type ConnectRequest = Message<"clusterpulse.collector.v1.ConnectRequest">
      */
     value: Loss;
     case: "loss";
+  } | {
+    /**
+     * @generated from field: clusterpulse.collector.v1.JoinRequest join = 6;
+     */
+    value: JoinRequest;
+    case: "join";
   } | { case: undefined; value?: undefined };
 };
 
@@ -108,6 +114,12 @@ export type ConnectResponse = Message<"clusterpulse.collector.v1.ConnectResponse
      */
     value: Goodbye;
     case: "goodbye";
+  } | {
+    /**
+     * @generated from field: clusterpulse.collector.v1.JoinState join_state = 7;
+     */
+    value: JoinState;
+    case: "joinState";
   } | { case: undefined; value?: undefined };
 };
 
@@ -634,6 +646,112 @@ export const GoodbyeSchema: GenMessage<Goodbye> = /*@__PURE__*/
   messageDesc(file_clusterpulse_collector_v1_collector, 13);
 
 /**
+ * Asks for a certificate; the only message of its stream. Either a join token or a certificate of before proves who asks.
+ *
+ * @generated from message clusterpulse.collector.v1.JoinRequest
+ */
+export type JoinRequest = Message<"clusterpulse.collector.v1.JoinRequest"> & {
+  /**
+   * Secret of a join token.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * @generated from field: string cluster_name = 2;
+   */
+  clusterName: string;
+
+  /**
+   * @generated from field: string agent_name = 3;
+   */
+  agentName: string;
+
+  /**
+   * PKCS#10, DER; its key stays with the agent.
+   *
+   * @generated from field: bytes csr = 4;
+   */
+  csr: Uint8Array;
+
+  /**
+   * @generated from field: string version = 5;
+   */
+  version: string;
+
+  /**
+   * A renewal: the certificate of before, DER.
+   *
+   * @generated from field: bytes certificate = 6;
+   */
+  certificate: Uint8Array;
+
+  /**
+   * A renewal: signature of the key of that certificate over csr, ECDSA with SHA-256, DER.
+   *
+   * @generated from field: bytes proof = 7;
+   */
+  proof: Uint8Array;
+};
+
+/**
+ * Describes the message clusterpulse.collector.v1.JoinRequest.
+ * Use `create(JoinRequestSchema)` to create a new message.
+ */
+export const JoinRequestSchema: GenMessage<JoinRequest> = /*@__PURE__*/
+  messageDesc(file_clusterpulse_collector_v1_collector, 14);
+
+/**
+ * How a JoinRequest stands; how it ended badly says a Goodbye.
+ *
+ * @generated from message clusterpulse.collector.v1.JoinState
+ */
+export type JoinState = Message<"clusterpulse.collector.v1.JoinState"> & {
+  /**
+   * pending, joined; on the stream of a member: trust
+   *
+   * @generated from field: string phase = 1;
+   */
+  phase: string;
+
+  /**
+   * What is waited for, for people.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * Name of the CertificateSigningRequest.
+   *
+   * @generated from field: string request = 3;
+   */
+  request: string;
+
+  /**
+   * Where joined: PEM.
+   *
+   * @generated from field: string certificate = 4;
+   */
+  certificate: string;
+
+  /**
+   * Where joined, and where trust: PEM of the authorities the hub is known by.
+   *
+   * @generated from field: string roots = 5;
+   */
+  roots: string;
+};
+
+/**
+ * Describes the message clusterpulse.collector.v1.JoinState.
+ * Use `create(JoinStateSchema)` to create a new message.
+ */
+export const JoinStateSchema: GenMessage<JoinState> = /*@__PURE__*/
+  messageDesc(file_clusterpulse_collector_v1_collector, 15);
+
+/**
  * @generated from message clusterpulse.collector.v1.MetricsBatch
  */
 export type MetricsBatch = Message<"clusterpulse.collector.v1.MetricsBatch"> & {
@@ -688,7 +806,7 @@ export type MetricsBatch = Message<"clusterpulse.collector.v1.MetricsBatch"> & {
  * Use `create(MetricsBatchSchema)` to create a new message.
  */
 export const MetricsBatchSchema: GenMessage<MetricsBatch> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 14);
+  messageDesc(file_clusterpulse_collector_v1_collector, 16);
 
 /**
  * @generated from message clusterpulse.collector.v1.ClusterMetrics
@@ -745,7 +863,7 @@ export type ClusterMetrics = Message<"clusterpulse.collector.v1.ClusterMetrics">
  * Use `create(ClusterMetricsSchema)` to create a new message.
  */
 export const ClusterMetricsSchema: GenMessage<ClusterMetrics> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 15);
+  messageDesc(file_clusterpulse_collector_v1_collector, 17);
 
 /**
  * @generated from message clusterpulse.collector.v1.NodeMetrics
@@ -897,7 +1015,7 @@ export type NodeMetrics = Message<"clusterpulse.collector.v1.NodeMetrics"> & {
  * Use `create(NodeMetricsSchema)` to create a new message.
  */
 export const NodeMetricsSchema: GenMessage<NodeMetrics> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 16);
+  messageDesc(file_clusterpulse_collector_v1_collector, 18);
 
 /**
  * @generated from message clusterpulse.collector.v1.CustomResourceBatch
@@ -939,7 +1057,7 @@ export type CustomResourceBatch = Message<"clusterpulse.collector.v1.CustomResou
  * Use `create(CustomResourceBatchSchema)` to create a new message.
  */
 export const CustomResourceBatchSchema: GenMessage<CustomResourceBatch> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 17);
+  messageDesc(file_clusterpulse_collector_v1_collector, 19);
 
 /**
  * @generated from message clusterpulse.collector.v1.CustomCollectedResource
@@ -976,7 +1094,7 @@ export type CustomCollectedResource = Message<"clusterpulse.collector.v1.CustomC
  * Use `create(CustomCollectedResourceSchema)` to create a new message.
  */
 export const CustomCollectedResourceSchema: GenMessage<CustomCollectedResource> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 18);
+  messageDesc(file_clusterpulse_collector_v1_collector, 20);
 
 /**
  * @generated from message clusterpulse.collector.v1.OperatorInfo
@@ -1048,7 +1166,7 @@ export type OperatorInfo = Message<"clusterpulse.collector.v1.OperatorInfo"> & {
  * Use `create(OperatorInfoSchema)` to create a new message.
  */
 export const OperatorInfoSchema: GenMessage<OperatorInfo> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 19);
+  messageDesc(file_clusterpulse_collector_v1_collector, 21);
 
 /**
  * @generated from message clusterpulse.collector.v1.ClusterOperatorInfo
@@ -1115,7 +1233,7 @@ export type ClusterOperatorInfo = Message<"clusterpulse.collector.v1.ClusterOper
  * Use `create(ClusterOperatorInfoSchema)` to create a new message.
  */
 export const ClusterOperatorInfoSchema: GenMessage<ClusterOperatorInfo> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 20);
+  messageDesc(file_clusterpulse_collector_v1_collector, 22);
 
 /**
  * @generated from message clusterpulse.collector.v1.ClusterOperatorCondition
@@ -1147,7 +1265,7 @@ export type ClusterOperatorCondition = Message<"clusterpulse.collector.v1.Cluste
  * Use `create(ClusterOperatorConditionSchema)` to create a new message.
  */
 export const ClusterOperatorConditionSchema: GenMessage<ClusterOperatorCondition> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 21);
+  messageDesc(file_clusterpulse_collector_v1_collector, 23);
 
 /**
  * @generated from message clusterpulse.collector.v1.ClusterOperatorVersion
@@ -1169,7 +1287,7 @@ export type ClusterOperatorVersion = Message<"clusterpulse.collector.v1.ClusterO
  * Use `create(ClusterOperatorVersionSchema)` to create a new message.
  */
 export const ClusterOperatorVersionSchema: GenMessage<ClusterOperatorVersion> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 22);
+  messageDesc(file_clusterpulse_collector_v1_collector, 24);
 
 /**
  * @generated from message clusterpulse.collector.v1.RelatedObject
@@ -1201,7 +1319,7 @@ export type RelatedObject = Message<"clusterpulse.collector.v1.RelatedObject"> &
  * Use `create(RelatedObjectSchema)` to create a new message.
  */
 export const RelatedObjectSchema: GenMessage<RelatedObject> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 23);
+  messageDesc(file_clusterpulse_collector_v1_collector, 25);
 
 /**
  * @generated from message clusterpulse.collector.v1.ClusterInfo
@@ -1243,7 +1361,7 @@ export type ClusterInfo = Message<"clusterpulse.collector.v1.ClusterInfo"> & {
  * Use `create(ClusterInfoSchema)` to create a new message.
  */
 export const ClusterInfoSchema: GenMessage<ClusterInfo> = /*@__PURE__*/
-  messageDesc(file_clusterpulse_collector_v1_collector, 24);
+  messageDesc(file_clusterpulse_collector_v1_collector, 26);
 
 /**
  * @generated from service clusterpulse.collector.v1.CollectorService

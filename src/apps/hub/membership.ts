@@ -1,0 +1,58 @@
+import { AgentCredentials } from '#connections'
+import { accept, bootstrapKubeconfig, JoinTokens, refuse, revokeMember } from '#joining'
+import { createKubeClient, type KubeClient } from '#kube'
+import { type ClusterName, systemClock } from '#model'
+import { silentLogger } from '#runtime'
+import type { ConnectAnswer } from './connect.ts'
+import { HUB_NAMESPACE } from './control-plane.ts'
+import { clusterNameOf, type HubObjectsOptions, hubAccess } from './objects-of-hub.ts'
+
+/** What commands about one member are called with. */
+export interface MembershipOptions extends HubObjectsOptions {
+  readonly cluster: string
+  readonly namespace?: string
+  /** of several that wait, the one that is meant */
+  readonly request?: string
+}
+
+export const acceptMember = (options: MembershipOptions): Promise<ConnectAnswer> =>
+  decided(options, ({ hub, cluster }) =>
+    accept({ hub, cluster, ...(options.request !== undefined && { request: options.request }) }),
+  )
+
+export const denyMember = (options: MembershipOptions): Promise<ConnectAnswer> => decided(options, refuse)
+
+export const revoke = (options: MembershipOptions): Promise<ConnectAnswer> =>
+  decided(options, async ({ hub, cluster }) => {
+    const namespace = options.namespace ?? options.environment.NAMESPACE ?? HUB_NAMESPACE
+    await using credentials = new AgentCredentials({ hub, namespace, logger: silentLogger })
+    const tokens = new JoinTokens({ hub, namespace, clock: systemClock })
+    return revokeMember({ hub, cluster, tokens, credentials })
+  })
+
+/** For OCM's own registration agent. */
+export async function bootstrap(
+  options: HubObjectsOptions & { readonly server?: string; readonly lifeMs: number },
+): Promise<ConnectAnswer> {
+  const access = await hubAccess(options)
+  await using hub = createKubeClient(access)
+  const server = options.server ?? access.server
+  const text = await bootstrapKubeconfig({
+    ...{ hub, server, lifeMs: options.lifeMs },
+    ...(access.ca !== undefined && { ca: access.ca }),
+  })
+  const notes = [
+    `with it OCM's registration agent asks ${server} to join, and may do nothing else; each request waits for \`clusterpulse accept NAME\``,
+  ]
+  return { text: `${text}\n`, notes }
+}
+
+async function decided(
+  options: MembershipOptions,
+  decide: (what: { hub: KubeClient; cluster: ClusterName }) => Promise<readonly string[]>,
+): Promise<ConnectAnswer> {
+  const cluster = clusterNameOf(options.cluster)
+  await using hub = createKubeClient(await hubAccess(options))
+  const done = await decide({ hub, cluster })
+  return { text: done.map((line) => `${line}\n`).join(''), notes: [] }
+}

@@ -1,0 +1,200 @@
+import { createHash, verify, X509Certificate } from 'node:crypto'
+import {
+  API_CLIENT_SIGNER,
+  CLUSTER_LABEL,
+  judgeRequest,
+  memberGroup,
+  memberUser,
+  parseCertificateRequest,
+} from '#authority'
+import { clusterOfCertificate } from '#connections'
+import type { KubeObject, Resource } from '#kube'
+
+/** Where a request came from, with which key (SHA-256 of the public key, hex) and which agent: for whoever decides. */
+export const ADDRESS_ANNOTATION = 'clusterpulse.io/address'
+export const KEY_ANNOTATION = 'clusterpulse.io/key'
+export const VERSION_ANNOTATION = 'clusterpulse.io/agent-version'
+
+/** One request, as far as it is looked at. */
+export interface CertificateRequest extends KubeObject {
+  readonly spec: {
+    /** PEM of a PKCS#10, in base64 */
+    readonly request: string
+    readonly signerName: string
+    readonly usages: readonly string[]
+    readonly username?: string
+  }
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string
+      readonly status?: string
+      readonly reason?: string
+      readonly message?: string
+    }[]
+    /** PEM in base64 */
+    readonly certificate?: string
+  }
+}
+
+/** Requests for certificates, as Kubernetes has them. */
+export const certificateRequests: Resource<CertificateRequest> = {
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  plural: 'certificatesigningrequests',
+  kind: 'CertificateSigningRequest',
+  namespaced: false,
+}
+
+/** Where a request is on its way; `signed` has what was asked for, in PEM. */
+export type RequestState =
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'approved' }
+  | { readonly kind: 'signed'; readonly certificate: string }
+  | { readonly kind: 'denied' | 'failed'; readonly why: string }
+
+export function stateOf({ status }: Pick<CertificateRequest, 'status'>): RequestState {
+  const { conditions = [], certificate } = status ?? {}
+  const has = (type: string) => conditions.find((one) => one.type === type && one.status !== 'False')
+  const denied = has('Denied')
+  if (denied) return { kind: 'denied', why: denied.message || denied.reason || '' }
+  const failed = has('Failed')
+  if (failed) return { kind: 'failed', why: failed.message || failed.reason || '' }
+  if (!has('Approved')) return { kind: 'pending' }
+  if (!certificate) return { kind: 'approved' }
+  return { kind: 'signed', certificate: Buffer.from(certificate, 'base64').toString() }
+}
+
+export const clusterOfRequest = ({ metadata }: KubeObject): string => metadata.labels?.[CLUSTER_LABEL] ?? ''
+
+/** A request of a member that breaks no rule, as the object to be made of it. */
+export interface AskedCertificate {
+  readonly object: CertificateRequest
+  /** SHA-256 of the public key, hex */
+  readonly key: string
+}
+
+const MAX_REQUEST_BYTES = 4_096
+
+/**
+ * Makes the object of what an agent asks for. Its name follows from the request, so that asking twice makes one.
+ * @returns a sentence where the request is not exactly that of this agent: its subject, a key of its own, and no other wish
+ */
+export function askedCertificate(asked: {
+  readonly cluster: string
+  readonly agent: string
+  readonly csr: Uint8Array
+  readonly address: string
+  readonly version: string
+}): AskedCertificate | string {
+  const { cluster, agent, csr, address, version } = asked
+  if (csr.length === 0 || csr.length > MAX_REQUEST_BYTES) return 'the certificate request is missing or too large'
+  const object: CertificateRequest = {
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: {
+      name: `${cluster}-${sha256(csr).slice(0, 12)}`,
+      labels: { [CLUSTER_LABEL]: cluster },
+      annotations: { [ADDRESS_ANNOTATION]: address, [VERSION_ANNOTATION]: version.slice(0, 128) },
+    },
+    spec: {
+      request: Buffer.from(pemOf('CERTIFICATE REQUEST', csr)).toString('base64'),
+      signerName: API_CLIENT_SIGNER,
+      usages: ['digital signature', 'key encipherment', 'client auth'],
+    },
+  }
+  const judged = judgeRequest(object, [API_CLIENT_SIGNER])
+  if (judged.kind !== 'recognised') return judged.kind === 'faulty' ? judged.message : 'the request is none of a member'
+  if (memberUser(judged.member) !== memberUser({ cluster, agent }))
+    return 'the certificate request is for another agent'
+  if (judged.organizations.join() !== memberGroup(cluster)) return 'the certificate request is for another group'
+  const key = judged.request.keySha256
+  object.metadata.annotations = { ...object.metadata.annotations, [KEY_ANNOTATION]: key }
+  return { object, key }
+}
+
+/** The key a stored request is for, whatever its annotations say. undefined: it cannot be read. */
+export function keyOf({ spec }: CertificateRequest): string | undefined {
+  try {
+    return parseCertificateRequest(Buffer.from(spec.request, 'base64').toString()).keySha256
+  } catch {
+    return undefined
+  }
+}
+
+/** A certificate of before, as a renewal shows it. */
+export interface FormerCertificate {
+  readonly cluster: string
+  readonly agent: string
+  /** SHA-256, hex */
+  readonly fingerprint: string
+  /** ms since the Unix epoch */
+  readonly notAfter: number
+}
+
+/**
+ * The certificate of a member that one of the authorities signed, and whose key signed the request for the next one. Whether it
+ * has ended is for the caller.
+ * @param roots PEM
+ * @returns a sentence where it is none, or was not
+ */
+export function formerCertificate(
+  shown: { readonly certificate: Uint8Array; readonly proof: Uint8Array; readonly csr: Uint8Array },
+  roots: string,
+): FormerCertificate | string {
+  let read: X509Certificate
+  try {
+    read = new X509Certificate(shown.certificate)
+  } catch {
+    return 'the certificate of before cannot be read'
+  }
+  if (read.ca || !authoritiesIn(roots).some((authority) => isIssuedBy(read, authority)))
+    return 'the certificate of before is of no authority of this hub'
+  const { CN, O } = read.toLegacyObject().subject as { CN?: string | string[]; O?: string | string[] }
+  const commonName = typeof CN === 'string' ? CN : ''
+  const fingerprint = fingerprintOf(read)
+  const notAfter = Date.parse(read.validTo)
+  const organizations = [O ?? []].flat()
+  const subjectAltName = read.subjectAltName ?? ''
+  const named = clusterOfCertificate({ commonName, organizations, subjectAltName, fingerprint, notAfter })
+  if (named?.as !== 'member') return 'the certificate of before is no certificate of a member'
+  if (!isSignedBy(read, shown.csr, shown.proof))
+    return 'the request is not signed with the key of the certificate of before'
+  return { cluster: named.cluster, agent: commonName.split(':').at(-1) ?? '', fingerprint, notAfter }
+}
+
+const fingerprintOf = ({ fingerprint256 }: X509Certificate): string => fingerprint256.replaceAll(':', '').toLowerCase()
+
+/** Of a certificate in PEM. undefined: it is none */
+export function fingerprintIn(pem: string): string | undefined {
+  try {
+    return fingerprintOf(new X509Certificate(pem))
+  } catch {
+    return undefined
+  }
+}
+
+const isIssuedBy = (certificate: X509Certificate, authority: X509Certificate): boolean =>
+  certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
+
+function isSignedBy({ publicKey }: X509Certificate, data: Uint8Array, signature: Uint8Array): boolean {
+  try {
+    return publicKey.asymmetricKeyType === 'ec' && verify('sha256', data, publicKey, signature)
+  } catch {
+    return false // OpenSSL throws on signatures of impossible sizes
+  }
+}
+
+const authoritiesIn = (pem: string): X509Certificate[] =>
+  (pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []).map(
+    (one) => new X509Certificate(one),
+  )
+
+export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+function pemOf(label: string, der: Uint8Array): string {
+  const lines =
+    Buffer.from(der)
+      .toString('base64')
+      .match(/.{1,64}/g) ?? []
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`
+}

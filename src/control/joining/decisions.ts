@@ -1,0 +1,146 @@
+import { CLUSTER_LABEL } from '#authority'
+import type { AgentCredentials } from '#connections'
+import { isKubeError, type KubeClient } from '#kube'
+import { type ClusterName, FleetError, systemClock } from '#model'
+import { approve, deny } from './approval.ts'
+import {
+  ADDRESS_ANNOTATION,
+  type CertificateRequest,
+  certificateRequests,
+  KEY_ANNOTATION,
+  keyOf,
+  stateOf,
+} from './certificate-request.ts'
+import type { JoinTokens } from './join-tokens.ts'
+import { CERTIFICATES_ANNOTATION, managedClusters, revokedAt } from './members.ts'
+
+/** A decision that cannot be carried out: why, and what would do. */
+export class MembershipError extends FleetError {
+  override readonly name = 'MembershipError'
+  readonly code: 'no_request' | 'several_requests' | 'unknown_member'
+  readonly retryable = false
+
+  constructor(code: MembershipError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** What of the hub is decided with. */
+export interface DecidingOptions {
+  readonly hub: KubeClient
+  readonly cluster: ClusterName
+}
+
+/**
+ * Makes a cluster a member: approves its request and sets hubAcceptsClient. Where requests with different keys wait, one must be
+ * named: only one of them is of the cluster that is meant.
+ * @returns what was done, for people
+ * @throws MembershipError where there is nothing to accept, or no telling which
+ */
+export async function accept({
+  hub,
+  cluster,
+  request: wanted,
+}: DecidingOptions & { readonly request?: string }): Promise<readonly string[]> {
+  const member = await hub.get(managedClusters, { name: cluster })
+  if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
+  const all = await requestsOf(hub, cluster)
+  const waiting = all.filter((one) => stateOf(one).kind === 'pending')
+  const chosen =
+    wanted === undefined ? theOneOf(cluster, waiting) : waiting.find(({ metadata }) => metadata.name === wanted)
+  if (wanted !== undefined && !chosen) {
+    const names = waiting.map(({ metadata }) => metadata.name).join(', ') || 'none'
+    throw new MembershipError(
+      'no_request',
+      `no request ${wanted} of ${cluster} waits for a decision; waiting: ${names}`,
+    )
+  }
+  const done: string[] = []
+  if (chosen) {
+    await approve(hub, chosen, { reason: 'ClusterPulseAccept', message: 'approved by clusterpulse accept' })
+    done.push(`request ${chosen.metadata.name} is approved (${factsOf(chosen)})`)
+  }
+  if (member.spec?.hubAcceptsClient === true) done.push(`${cluster} was accepted already`)
+  else {
+    await hub.patch(managedClusters, { name: cluster }, { spec: { hubAcceptsClient: true } }, { kind: 'merge' })
+    done.push(`${cluster} is accepted as a member`)
+  }
+  if (!chosen && !all.some((one) => stateOf(one).kind === 'signed'))
+    done.push(`no request of ${cluster} waits: it becomes a member when it asks and is approved`)
+  return done
+}
+
+/** Turns the requests of a cluster down, and ends its membership. @throws MembershipError where the hub knows no such cluster */
+export async function refuse({ hub, cluster }: DecidingOptions): Promise<readonly string[]> {
+  const done: string[] = []
+  for (const one of await requestsOf(hub, cluster)) {
+    if (stateOf(one).kind !== 'pending') continue
+    await deny(hub, one, { reason: 'ClusterPulseDeny', message: 'denied by clusterpulse deny' })
+    done.push(`request ${one.metadata.name} is denied (${factsOf(one)})`)
+  }
+  const member = await hub.get(managedClusters, { name: cluster })
+  if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
+  if (member?.spec?.hubAcceptsClient === true) {
+    await hub.patch(managedClusters, { name: cluster }, { spec: { hubAcceptsClient: false } }, { kind: 'merge' })
+    done.push(`${cluster} is no member any more; its stream ends`)
+  }
+  if (done.length === 0) done.push(`no request of ${cluster} waits, and it is no member`)
+  return done
+}
+
+/**
+ * Ends a cluster's membership for good: join tokens, requests, certificates, so that only a new token lets it in again, also
+ * after it was accepted anew. Its open stream ends within seconds.
+ * @throws MembershipError where there is nothing of it to revoke
+ */
+export async function revokeMember(
+  options: DecidingOptions & { readonly tokens: JoinTokens; readonly credentials: AgentCredentials },
+): Promise<readonly string[]> {
+  const { hub, cluster, tokens, credentials } = options
+  const ended = await tokens.revoke(cluster)
+  const done = ended > 0 ? [`${ended} join token${ended === 1 ? '' : 's'} of ${cluster} may not be shown any more`] : []
+  const member = await hub.get(managedClusters, { name: cluster })
+  if (member) {
+    const body = {
+      metadata: { annotations: { [CERTIFICATES_ANNOTATION]: revokedAt(systemClock.now()) } },
+      spec: { hubAcceptsClient: false },
+    }
+    await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
+    done.push(`no certificate of ${cluster} counts any more, and it is no member; its stream ends`)
+    done.push(...(await refuse(options)).filter((line) => line.startsWith('request')))
+  }
+  if (await credentials.revoke(cluster)) done.push(`every token of the agent of ${cluster} is revoked`)
+  if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
+  return done
+}
+
+async function requestsOf(hub: KubeClient, cluster: string): Promise<readonly CertificateRequest[]> {
+  try {
+    return await hub.listAll(certificateRequests, { labelSelector: `${CLUSTER_LABEL}=${cluster}` })
+  } catch (error) {
+    if (isKubeError(error, 'not_found')) return [] // an API without such requests
+    throw error
+  }
+}
+
+function theOneOf(cluster: string, waiting: readonly CertificateRequest[]): CertificateRequest | undefined {
+  const keys = new Set(waiting.map((one) => keyOf(one) ?? one.metadata.name))
+  if (keys.size <= 1) return waiting.at(-1)
+  const lines = waiting.map((one) => `  ${one.metadata.name}  ${factsOf(one)}`)
+  throw new MembershipError(
+    'several_requests',
+    `${keys.size} machines ask to be ${cluster}; look which is the right one and name its request: clusterpulse accept ${cluster} --request NAME\n${lines.join('\n')}`,
+  )
+}
+
+/** From where, and with which key: the agent says its own on standard error, so that people can compare. */
+function factsOf(request: CertificateRequest): string {
+  const { annotations = {}, creationTimestamp } = request.metadata
+  const from = annotations[ADDRESS_ANNOTATION] ?? request.spec.username ?? 'somebody'
+  const key = keyOf(request) ?? annotations[KEY_ANNOTATION] ?? 'unreadable'
+  return `from ${from}, key ${key.slice(0, 16)}, ${creationTimestamp ?? 'just now'}`
+}
+
+const unknownWords = (cluster: string): string =>
+  `the hub knows no cluster ${cluster} that is a member or asks to be one; \`kubectl get managedclusters\` lists those it knows`

@@ -1,0 +1,290 @@
+import { randomBytes, X509Certificate } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { JoinStep } from '#ingest'
+import { secrets } from '#kube'
+import { certificateRequest, newKey, proofOf } from '../../pipeline/agent/join/certificate-request.ts'
+import { certificateRequests, stateOf } from './certificate-request.ts'
+import { accept, MembershipError, refuse, revokeMember } from './decisions.ts'
+import { managedClusters } from './members.ts'
+import { aJoiningHub, aMachine, cluster, type JoiningHub, NAMESPACE, told } from './testing/joining-hub.ts'
+
+const HOUR_MS = 3_600_000
+let hub: JoiningHub
+beforeAll(async () => {
+  hub = await aJoiningHub()
+}, 60_000)
+afterAll(() => hub?.[Symbol.asyncDispose]())
+
+let n = 0
+const aName = () => cluster(`c${n++}`)
+const over = (code: string, message: RegExp) =>
+  expect.objectContaining({ kind: 'over', code, message: expect.stringMatching(message) })
+const noCredentials = { revoke: async () => false }
+const revoke = (name: ReturnType<typeof aName>) =>
+  revokeMember({
+    ...{ hub: hub.kube, cluster: name, tokens: hub.tokens },
+    credentials: noCredentials as unknown as Parameters<typeof revokeMember>[0]['credentials'], // no agent has a token here
+  })
+const requestsOf = (name: string) =>
+  hub.kube.listAll(certificateRequests, { labelSelector: `open-cluster-management.io/cluster-name=${name}` })
+const joinedBy = (steps: readonly JoinStep[]) => {
+  const last = steps.at(-1)
+  if (last?.kind !== 'joined') throw new Error(`not joined: ${JSON.stringify(last)}`)
+  return last
+}
+
+/** A cluster that has joined, with what its machine holds. */
+async function aMember() {
+  const name = aName()
+  const { key, asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+  const [pending] = await told(hub, asked, 1)
+  expect(pending?.kind).toBe('pending')
+  await accept({ hub: hub.kube, cluster: name })
+  const { certificate } = joinedBy(await told(hub, asked))
+  return { name, key, asked, certificate }
+}
+
+function renewal(former: { name: string; key: string; certificate: string }, agent = 'a1') {
+  const key = newKey()
+  const csr = certificateRequest(key, { cluster: former.name, agent })
+  const asked = {
+    ...{ token: '', cluster: former.name, agent, csr, version: '1.2.3', address: '10.0.0.1' },
+    certificate: new Uint8Array(new X509Certificate(former.certificate).raw),
+    proof: new Uint8Array(proofOf(former.key, csr)),
+  }
+  return { key, asked }
+}
+
+describe('the desk of a hub', () => {
+  it('makes a ManagedCluster and a request of a machine with a token, and gives the certificate when both were said yes to', async () => {
+    const name = aName()
+    const { key, asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    const [pending] = await told(hub, asked, 1)
+    expect(pending).toMatchObject({ kind: 'pending', message: expect.stringContaining(`clusterpulse accept ${name}`) })
+    expect(await hub.kube.get(managedClusters, { name })).toMatchObject({ spec: { hubAcceptsClient: false } })
+    const [request] = await requestsOf(name)
+    expect(request?.metadata.annotations).toMatchObject({ 'clusterpulse.io/address': '10.0.0.1' })
+    expect(await accept({ hub: hub.kube, cluster: name })).toEqual([
+      expect.stringMatching(/is approved \(from 10\.0\.0\.1, key [0-9a-f]{16}/),
+      `${name} is accepted as a member`,
+    ])
+    const { certificate, roots } = joinedBy(await told(hub, asked))
+    const read = new X509Certificate(certificate)
+    const group = `system:open-cluster-management:${name}`
+    expect(read.subject.split('\n').toSorted()).toEqual([`CN=${group}:a1`, `O=${group}`])
+    expect(read.subjectAltName).toBeUndefined()
+    expect(read.checkPrivateKey((await import('node:crypto')).createPrivateKey(key))).toBe(true)
+    expect(roots).toBe('ROOTS')
+    expect(hub.facts.filter((fact) => fact.cluster === name).map(({ event }) => event)).toEqual([
+      'join_asked',
+      'member_accepted',
+      'join_granted',
+    ])
+  })
+
+  it.each([
+    ['approved alone', false],
+    ['accepted alone', true],
+  ])('gives nothing to one that was %s, and says what is missing', async (_, isAccepted) => {
+    const name = aName()
+    const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    await told(hub, asked, 1)
+    if (isAccepted)
+      await hub.kube.patch(managedClusters, { name }, { spec: { hubAcceptsClient: true } }, { kind: 'merge' })
+    else {
+      await accept({ hub: hub.kube, cluster: name })
+      await hub.kube.patch(managedClusters, { name }, { spec: { hubAcceptsClient: false } }, { kind: 'merge' })
+      await expect.poll(async () => stateOf((await requestsOf(name))[0]!).kind).toBe('signed')
+      await expect.poll(() => hub.members.isAccepted(name)).toBe(false)
+    }
+    await expect
+      .poll(async () => (await told(hub, asked, 1))[0])
+      .toMatchObject({
+        kind: 'pending',
+        message: expect.stringMatching(isAccepted ? /must be approved/ : /hubAcceptsClient: true/),
+      })
+  })
+
+  it('answers the same question with the same certificate, as after a crash of the machine', async () => {
+    const { name, asked, certificate } = await aMember()
+    expect(joinedBy(await told(hub, asked)).certificate).toBe(certificate)
+    expect(await requestsOf(name)).toHaveLength(1)
+  })
+
+  it('takes a token once, for one cluster, in its time; the trail has each refusal', async () => {
+    const name = aName()
+    const token = await hub.tokens.issue(name, HOUR_MS)
+    await told(hub, aMachine(name, token).asked, 1)
+    expect(await told(hub, aMachine(name, token).asked)).toEqual([over('join_refused', /used already/)])
+    expect(await told(hub, aMachine('other', await hub.tokens.issue(name, HOUR_MS)).asked)).toEqual([
+      over('join_refused', /another cluster/),
+    ])
+    expect(await told(hub, aMachine(name, await hub.tokens.issue(name, -1)).asked)).toEqual([
+      over('join_refused', /expired/),
+    ])
+    expect(await told(hub, aMachine(name, randomBytes(32).toString('base64url')).asked)).toEqual([
+      over('join_refused', /does not know/),
+    ])
+    const refusals = hub.facts.filter(
+      ({ event, cluster: of }) => event === 'join_refused' && (of === name || of === 'other'),
+    )
+    expect(refusals.map(({ address }) => address)).toEqual(Array(4).fill('10.0.0.1'))
+  })
+
+  it('lets one of two keys spend a token that come at the same moment', async () => {
+    const name = aName()
+    const token = await hub.tokens.issue(name, HOUR_MS)
+    const keys = Array.from({ length: 8 }, (_, index) => String(index))
+    const { signal } = new AbortController()
+    const spent = await Promise.all(keys.map((key) => hub.tokens.spend(token, { cluster: name, key }, signal)))
+    expect(spent.filter((one) => one === 'spent')).toHaveLength(1)
+    expect(spent.filter((one) => one === 'used')).toHaveLength(7)
+  })
+
+  it('keeps no token, only its hash', async () => {
+    const token = await hub.tokens.issue(aName(), HOUR_MS)
+    const all = await hub.kube.listAll(secrets, { namespace: NAMESPACE })
+    const text = all.flatMap(({ data }) =>
+      Object.values((data ?? {}) as Record<string, string>).map((one) => Buffer.from(one, 'base64').toString()),
+    )
+    expect(text.join()).not.toContain(token)
+  })
+
+  it.each([
+    ['another cluster in its subject', { cluster: 'other', agent: 'a1' }],
+    ['another agent in its subject', { cluster: '', agent: 'a2' }],
+  ])('refuses a request with %s, and makes nothing of it', async (_, subject) => {
+    const name = aName()
+    const csr = certificateRequest(newKey(), { ...subject, cluster: subject.cluster || name })
+    const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS), { csr })
+    expect(await told(hub, asked)).toEqual([expect.objectContaining({ kind: 'over', code: 'join_refused' })])
+    expect(await hub.kube.get(managedClusters, { name })).toBeUndefined()
+    expect(await requestsOf(name)).toEqual([])
+  })
+
+  it.each([
+    ['no bytes', new Uint8Array()],
+    ['random bytes', new Uint8Array(randomBytes(300))],
+    ['too many bytes', new Uint8Array(100_000)],
+  ])('refuses %s in place of a request', async (_, csr) => {
+    const name = aName()
+    const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS), { csr })
+    expect(await told(hub, asked)).toEqual([expect.objectContaining({ kind: 'over', code: 'join_refused' })])
+  })
+
+  it('shows both of two machines that ask to be one cluster, and signs for none until a person chooses', async () => {
+    const name = aName()
+    const machines = [
+      aMachine(name, await hub.tokens.issue(name, HOUR_MS), { address: '10.0.0.1' }),
+      aMachine(name, await hub.tokens.issue(name, HOUR_MS), { address: '10.6.6.6' }),
+    ]
+    for (const { asked } of machines) await told(hub, asked, 1)
+    const choosing = accept({ hub: hub.kube, cluster: name })
+    await expect(choosing).rejects.toThrow(MembershipError)
+    await expect(choosing).rejects.toThrow(/2 machines ask/)
+    await expect(choosing).rejects.toThrow(/from 10\.0\.0\.1, key [0-9a-f]{16}/)
+    await expect(choosing).rejects.toThrow(/from 10\.6\.6\.6, key [0-9a-f]{16}/)
+    expect((await requestsOf(name)).map((one) => stateOf(one).kind)).toEqual(['pending', 'pending'])
+    const mine = (await requestsOf(name)).find(
+      ({ metadata }) => metadata.annotations?.['clusterpulse.io/address'] === '10.0.0.1',
+    )
+    await accept({ hub: hub.kube, cluster: name, request: mine?.metadata.name ?? '' })
+    expect(joinedBy(await told(hub, machines[0]!.asked)).kind).toBe('joined')
+    expect((await told(hub, machines[1]!.asked, 1))[0]?.kind).toBe('pending')
+  })
+
+  it('takes no eleventh undecided request of a cluster', async () => {
+    const name = aName()
+    for (let one = 0; one < 10; one++) await told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS)).asked, 1)
+    expect(await told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS)).asked)).toEqual([
+      over('join_busy', /10 requests/),
+    ])
+    await refuse({ hub: hub.kube, cluster: name })
+    expect((await told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS)).asked, 1))[0]?.kind).toBe('pending')
+  })
+
+  it('tells a machine that waits when it is denied', async () => {
+    const name = aName()
+    const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    const waiting = told(hub, asked)
+    await expect.poll(() => requestsOf(name)).toHaveLength(1)
+    await refuse({ hub: hub.kube, cluster: name })
+    expect((await waiting).at(-1)).toEqual(over('join_denied', /denied by clusterpulse deny/))
+    expect(hub.facts).toContainEqual(expect.objectContaining({ event: 'join_denied', cluster: name }))
+  })
+
+  it('bounds what waits, of one address and of all', async () => {
+    await using small = await aJoiningHub({ maxPerAddress: 2, maxInAll: 3 })
+    const stop = new AbortController()
+    const wait = async (address: string) => {
+      const name = aName()
+      const { asked } = aMachine(name, await small.tokens.issue(name, HOUR_MS), { address })
+      const steps = small.desk.ask(asked, stop.signal)[Symbol.asyncIterator]()
+      return (await steps.next()).value as JoinStep
+    }
+    expect((await wait('10.0.0.1')).kind).toBe('pending')
+    expect((await wait('10.0.0.1')).kind).toBe('pending')
+    expect(await wait('10.0.0.1')).toEqual(over('join_busy', /too many/))
+    expect((await wait('10.0.0.2')).kind).toBe('pending')
+    expect(await wait('10.0.0.3')).toEqual(over('join_busy', /too many/))
+    stop.abort()
+  }, 30_000)
+})
+
+describe('the certificate of a member', () => {
+  it('is followed by the next one, for another key, by proof of the former', async () => {
+    const member = await aMember()
+    const { asked } = renewal(member)
+    const next = joinedBy(await told(hub, asked))
+    expect(next.certificate).not.toBe(member.certificate)
+    expect(hub.facts.filter(({ cluster: of }) => of === member.name).at(-1)?.event).toBe('certificate_renewed')
+  })
+
+  it.each([
+    [
+      'without the key of it',
+      (asked: ReturnType<typeof renewal>['asked']) => ({ ...asked, proof: new Uint8Array(70) }),
+    ],
+    ['for another agent', (asked: ReturnType<typeof renewal>['asked']) => ({ ...asked, agent: 'a2' })],
+    ['for another cluster', (asked: ReturnType<typeof renewal>['asked']) => ({ ...asked, cluster: 'other' })],
+    [
+      'of another authority',
+      (asked: ReturnType<typeof renewal>['asked']) => ({ ...asked, certificate: new Uint8Array(randomBytes(200)) }),
+    ],
+  ])('is not followed by another one %s', async (_, change) => {
+    const { asked } = renewal(await aMember())
+    expect(await told(hub, change(asked))).toEqual([expect.objectContaining({ kind: 'over', code: 'join_refused' })])
+  })
+
+  it('is not followed by another one where the member was revoked, also after it was accepted anew', async () => {
+    const member = await aMember()
+    expect(await revoke(member.name)).toEqual([
+      expect.stringMatching(/^1 join token/),
+      expect.stringMatching(/no certificate .* counts any more/),
+    ])
+    await expect.poll(() => hub.members.isAccepted(member.name)).toBe(false)
+    expect(await told(hub, renewal(member).asked)).toEqual([over('join_refused', /does not accept/)])
+    await accept({ hub: hub.kube, cluster: member.name })
+    await expect.poll(() => hub.members.isAccepted(member.name)).toBe(true)
+    expect(await told(hub, renewal(member).asked)).toEqual([over('join_refused', /is revoked/)])
+    expect(hub.facts.filter(({ cluster: of }) => of === member.name).map(({ event }) => event)).toContain(
+      'member_revoked',
+    )
+  })
+})
+
+describe('deciding', () => {
+  it('on a cluster nobody knows says so', async () => {
+    const name = aName()
+    await expect(accept({ hub: hub.kube, cluster: name })).rejects.toThrow(/knows no cluster/)
+    await expect(refuse({ hub: hub.kube, cluster: name })).rejects.toThrow(/knows no cluster/)
+    await expect(revoke(name)).rejects.toThrow(/knows no cluster/)
+  })
+
+  it('a second time changes nothing, and says so', async () => {
+    const { name } = await aMember()
+    expect(await accept({ hub: hub.kube, cluster: name })).toEqual([`${name} was accepted already`])
+    await refuse({ hub: hub.kube, cluster: name })
+    expect(await refuse({ hub: hub.kube, cluster: name })).toEqual([`no request of ${name} waits, and it is no member`])
+  })
+})

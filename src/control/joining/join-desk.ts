@@ -1,0 +1,378 @@
+import { API_CLIENT_SIGNER, CLUSTER_LABEL, isMemberCluster } from '#authority'
+import { Informer } from '#controller'
+import type { JoinAsked, JoinDesk, JoinStep } from '#ingest'
+import { isKubeError, type KubeClient } from '#kube'
+import { type Clock, isClusterName, minutes, seconds } from '#model'
+import type { Logger } from '#runtime'
+import { approve } from './approval.ts'
+import {
+  type AskedCertificate,
+  askedCertificate,
+  type CertificateRequest,
+  certificateRequests,
+  clusterOfRequest,
+  fingerprintIn,
+  formerCertificate,
+  stateOf,
+} from './certificate-request.ts'
+import { type JoinTokens, tokenFaultWords } from './join-tokens.ts'
+import { CERTIFICATES_ANNOTATION, certificatesOf, type Members, managedClusters, withCertificate } from './members.ts'
+import type { JoinFact } from './record.ts'
+
+/** What the desk works with. */
+export interface HubJoinsOptions {
+  readonly hub: KubeClient
+  readonly tokens: JoinTokens
+  readonly members: Members
+  /** PEM of the authorities whose certificates members show */
+  readonly clientRoots: () => Promise<string>
+  /** PEM of the authorities this hub is known by; '': those of the agents' systems */
+  readonly serverRoots: () => string
+  readonly record: (fact: JoinFact) => void
+  /** told of a member whose certificates count no more; default: nobody */
+  readonly onRevoked?: (cluster: string) => void
+  /** whether this process tells of members that were accepted or ended; default true */
+  readonly tellsMembers?: boolean
+  readonly clock: Clock
+  readonly logger: Logger
+  /** requests that are looked at or wait, of one address and of all; default 1024 and 4096 */
+  readonly maxPerAddress?: number
+  readonly maxInAll?: number
+}
+
+/** Undecided requests of one cluster, as OCM's own agent counts them. */
+const MAX_PENDING = 10
+/** How long after its end a certificate still proves who asks for the next one. */
+const RENEWAL_GRACE_MS = minutes(30 * 24 * 60)
+const BUSY_MS = seconds(5)
+/** Longest time without a look at what is waited for; every change wakes before. */
+const LOOK_EVERY_MS = seconds(30)
+/** After a write of ours: how long its arrival here is awaited. */
+const SEEN_WITHIN_MS = seconds(5)
+
+type Over = JoinStep & { readonly kind: 'over' }
+const over = (code: Over['code'], message: string, retryAfterMs = 0): Over => ({
+  kind: 'over',
+  code,
+  message,
+  retryAfterMs,
+})
+
+/**
+ * The hub's desk for machines that want to become members. What is decided about them stands in objects of the hub's API (a
+ * ManagedCluster and a CertificateSigningRequest), where people and tools of Open Cluster Management decide it; nothing is kept
+ * here, so that asking again after a crash of either end goes on where it was.
+ */
+export class HubJoins implements JoinDesk, AsyncDisposable {
+  readonly #options: Required<HubJoinsOptions>
+  readonly #requests: Informer<CertificateRequest>
+  readonly #byAddress = new Map<string, number>()
+  readonly #waiting = new Map<string, Set<() => void>>()
+  readonly #unlisten: (() => void)[]
+  /** members at the last look */
+  readonly #seen = new Map<string, { readonly isAccepted: boolean; readonly revocation: string | undefined }>()
+  #inAll = 0
+
+  constructor(options: HubJoinsOptions) {
+    this.#options = {
+      ...{ maxPerAddress: 1_024, maxInAll: 4_096, tellsMembers: true, onRevoked: () => undefined },
+      ...options,
+    }
+    const { hub, members, clock, logger } = this.#options
+    this.#requests = new Informer({
+      ...{ kube: hub, resource: certificateRequests, labelSelector: CLUSTER_LABEL, logger, clock },
+      where: ({ spec }) => spec.signerName === API_CLIENT_SIGNER,
+    })
+    this.#unlisten = [
+      this.#requests.onChange((change) => {
+        const object = change.kind === 'deleted' ? change.previous : change.object
+        this.#wake(clusterOfRequest(object))
+      }),
+      members.onChange((cluster) => {
+        this.#noteMember(cluster)
+        this.#wake(cluster)
+      }),
+    ]
+  }
+
+  start(): void {
+    this.#requests.start()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const end of this.#unlisten) end()
+    await this.#requests.stop()
+  }
+
+  async *ask(asked: JoinAsked, signal: AbortSignal): AsyncIterable<JoinStep> {
+    const { maxPerAddress, maxInAll } = this.#options
+    const { address } = asked
+    const here = this.#byAddress.get(address) ?? 0
+    if (here >= maxPerAddress || this.#inAll >= maxInAll) {
+      yield over('join_busy', 'too many requests to join are under way; this one may come again soon', BUSY_MS)
+      return
+    }
+    this.#inAll++
+    this.#byAddress.set(address, here + 1)
+    try {
+      yield* this.#serve(asked, signal)
+    } finally {
+      this.#inAll--
+      const left = (this.#byAddress.get(address) ?? 1) - 1
+      if (left > 0) this.#byAddress.set(address, left)
+      else this.#byAddress.delete(address)
+    }
+  }
+
+  async *#serve(asked: JoinAsked, signal: AbortSignal): AsyncIterable<JoinStep> {
+    const { logger } = this.#options
+    const stop = new AbortController()
+    try {
+      const request = await this.#take(asked, signal)
+      if ('kind' in request) {
+        yield request
+        return
+      }
+      yield* this.#decided(asked, request, AbortSignal.any([signal, stop.signal]))
+    } catch (error) {
+      if (signal.aborted) return
+      if (!isKubeError(error)) throw error
+      logger.warn({ err: error, cluster: asked.cluster }, "the hub's objects cannot be reached for a request to join")
+      yield over('join_unavailable', "the hub's objects cannot be reached now; the request may come again", BUSY_MS)
+    } finally {
+      stop.abort()
+    }
+  }
+
+  /** Who asks may, and what is asked stands in the hub's API. @returns why not */
+  async #take(asked: JoinAsked, signal: AbortSignal): Promise<AskedCertificate | Over> {
+    const { cluster, token } = asked
+    const refuse = (reason: string): Over => {
+      this.#record(asked, { event: 'join_refused', reason })
+      return over('join_refused', reason)
+    }
+    if (!this.#options.members.isSynced)
+      return over(
+        'join_unavailable',
+        'the hub does not know its members yet; where that stays, its kinds are missing: `clusterpulse crds | kubectl apply -f -`',
+        BUSY_MS,
+      )
+    if (!isClusterName(cluster) || !isMemberCluster(cluster))
+      return refuse(`${JSON.stringify(cluster.slice(0, 80))} cannot be the name of a member`)
+    const request = askedCertificate(asked)
+    if (typeof request === 'string') return refuse(request)
+    const isRenewal = token === ''
+    const fault = isRenewal ? await this.#faultOfFormer(asked) : await this.#faultOfToken(asked, request.key, signal)
+    if (fault !== undefined) return refuse(fault)
+    const unready = isRenewal ? undefined : await this.#declare(cluster, signal)
+    return unready ?? (await this.#create(asked, request, isRenewal, signal)) ?? request
+  }
+
+  async #faultOfToken({ token, cluster }: JoinAsked, key: string, signal: AbortSignal): Promise<string | undefined> {
+    const spent = await this.#options.tokens.spend(token, { cluster, key }, signal)
+    return spent === 'spent' ? undefined : tokenFaultWords[spent]
+  }
+
+  async #faultOfFormer(asked: JoinAsked): Promise<string | undefined> {
+    const { clientRoots, members, clock } = this.#options
+    const former = formerCertificate(asked, await clientRoots())
+    if (typeof former === 'string') return former
+    const { cluster, agent, fingerprint, notAfter } = former
+    if (cluster !== asked.cluster || agent !== asked.agent) return 'the certificate of before is that of another agent'
+    if (clock.now() > notAfter + RENEWAL_GRACE_MS)
+      return 'the certificate of before ended more than 30 days ago; the cluster must join anew'
+    if (!isClusterName(cluster) || !members.isAccepted(cluster))
+      return 'the hub does not accept the cluster any more; `clusterpulse accept` on the hub lets it in again'
+    if (members.counts(cluster, fingerprint)) return undefined
+    return 'the certificate of before is revoked; the cluster must join anew, with a new join token'
+  }
+
+  /** The ManagedCluster is there. @returns why it cannot be now */
+  async #declare(cluster: string, signal: AbortSignal): Promise<Over | undefined> {
+    const { hub, members } = this.#options
+    const known = members.get(cluster)
+    if (known?.metadata.deletionTimestamp)
+      return over(
+        'join_unavailable',
+        `ManagedCluster ${cluster} is being deleted; it can join anew when it is gone`,
+        BUSY_MS,
+      )
+    if (known) return undefined
+    const { group, version, kind } = managedClusters
+    const object = {
+      apiVersion: `${group}/${version}`,
+      kind,
+      metadata: { name: cluster, annotations: { 'clusterpulse.io/transport': 'stream' } },
+      spec: { hubAcceptsClient: false },
+    }
+    await hub.create(managedClusters, object, signal).catch(unless('already_exists'))
+    return undefined
+  }
+
+  async #create(
+    asked: JoinAsked,
+    { object }: AskedCertificate,
+    isRenewal: boolean,
+    signal: AbortSignal,
+  ): Promise<Over | undefined> {
+    const { hub } = this.#options
+    const { name } = object.metadata
+    if (!this.#requests.get({ name })) {
+      const undecided = this.#undecidedOf(asked.cluster)
+      if (undecided >= MAX_PENDING) {
+        const message = `${undecided} requests of ${asked.cluster} wait for a decision; approve one or deny them first`
+        this.#record(asked, { event: 'join_refused', reason: message })
+        return over('join_busy', message, minutes(1))
+      }
+      await hub.create(certificateRequests, object, signal).catch(unless('already_exists'))
+      if (!isRenewal) this.#record(asked, { event: 'join_asked', request: name, reason: 'with a join token' })
+      await this.#arrived(asked.cluster, name, signal)
+    }
+    const known = this.#requests.get({ name }) ?? object
+    if (isRenewal && stateOf(known).kind === 'pending')
+      await approve(hub, known, {
+        reason: 'AutoApprovedByHubCSRApprovingController',
+        message: 'the member proved the key of its certificate of before',
+        signal,
+      })
+    return undefined
+  }
+
+  #undecidedOf(cluster: string): number {
+    return this.#requests.list().filter((one) => clusterOfRequest(one) === cluster && stateOf(one).kind === 'pending')
+      .length
+  }
+
+  /** A request that was just made counts among those of its cluster from now on. */
+  async #arrived(cluster: string, name: string, signal: AbortSignal): Promise<void> {
+    const until = this.#options.clock.now() + SEEN_WITHIN_MS
+    while (!this.#requests.get({ name }) && !signal.aborted && this.#options.clock.now() < until)
+      await this.#changed(cluster, signal)
+  }
+
+  async *#decided(asked: JoinAsked, { object }: AskedCertificate, signal: AbortSignal): AsyncIterable<JoinStep> {
+    const { members, clock } = this.#options
+    const { cluster } = asked
+    const request = object.metadata.name
+    const askedAt = clock.now()
+    let said = ''
+    for (;;) {
+      const changed = this.#changed(cluster, signal)
+      const seen = this.#requests.get({ name: request })
+      const state = seen ? stateOf(seen) : ({ kind: 'pending' } as const)
+      const isAccepted = isClusterName(cluster) && members.isAccepted(cluster)
+      if (!seen && this.#requests.isSynced && clock.now() - askedAt > LOOK_EVERY_MS) {
+        yield over('join_unavailable', `request ${request} was deleted before it was decided; ask again`, BUSY_MS)
+        return
+      }
+      if (state.kind === 'denied' || state.kind === 'failed') {
+        const reason = state.kind === 'denied' ? 'the request was denied' : 'the certificate could not be signed'
+        const message = state.why === '' ? reason : `${reason}: ${state.why}`
+        this.#record(asked, { event: 'join_denied', request, reason: message })
+        yield over('join_denied', message)
+        return
+      }
+      if (state.kind === 'signed' && isAccepted) {
+        const fingerprint = fingerprintIn(state.certificate)
+        if (fingerprint === undefined) {
+          yield over('join_unavailable', `what was signed for request ${request} is no certificate`, minutes(1))
+          return
+        }
+        if (!members.counts(cluster, fingerprint)) {
+          await this.#handOut(cluster, fingerprint, signal)
+          await changed
+          if (signal.aborted) return
+          continue
+        }
+        const event = asked.token === '' ? 'certificate_renewed' : 'join_granted'
+        this.#record(asked, { event, request, reason: 'approved and accepted' })
+        yield { kind: 'joined', request, certificate: state.certificate, roots: this.#options.serverRoots() }
+        return
+      }
+      const message = wantedWords(cluster, request, state.kind, isAccepted)
+      if (message !== said) yield { kind: 'pending', request, message }
+      said = message
+      await changed
+      if (signal.aborted) return
+    }
+  }
+
+  /** From now on it counts; written before it is sent, so that an answer that is lost is given again. */
+  async #handOut(cluster: string, fingerprint: string, signal: AbortSignal): Promise<void> {
+    const { hub, members } = this.#options
+    const known = members.get(cluster)
+    if (!known) return
+    // Of two at a time one may go missing: it is written when that is seen.
+    const certificates = withCertificate(certificatesOf(known), fingerprint)
+    const body = { metadata: { annotations: { [CERTIFICATES_ANNOTATION]: certificates } } }
+    await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge', signal })
+  }
+
+  /** Resolves when something about the cluster changed, after a while, or when the signal aborts. */
+  #changed(cluster: string, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options
+    const waiting = this.#waiting.get(cluster) ?? new Set()
+    this.#waiting.set(cluster, waiting)
+    const late = new AbortController()
+    return new Promise((resolve) => {
+      const done = () => {
+        waiting.delete(done)
+        if (waiting.size === 0 && this.#waiting.get(cluster) === waiting) this.#waiting.delete(cluster)
+        signal.removeEventListener('abort', done)
+        late.abort()
+        resolve()
+      }
+      waiting.add(done)
+      signal.addEventListener('abort', done, { once: true })
+      if (signal.aborted) return done()
+      void clock.sleep(LOOK_EVERY_MS, late.signal).then(() => {
+        if (!late.signal.aborted) done()
+      })
+    })
+  }
+
+  /** Whoever decided it, and by whatever tool: the trail has it. */
+  #noteMember(cluster: string): void {
+    const { members, record, onRevoked, tellsMembers } = this.#options
+    if (!isClusterName(cluster)) return
+    const before = this.#seen.get(cluster)
+    const now = { isAccepted: members.isAccepted(cluster), revocation: members.revocation(cluster) }
+    this.#seen.set(cluster, now)
+    // What was there when this process began is no news.
+    if (!members.isSynced || !tellsMembers) return
+    if (now.revocation !== undefined && now.revocation !== before?.revocation) {
+      onRevoked(cluster)
+      record({ event: 'member_revoked', cluster, reason: 'no certificate of it counts any more' })
+    }
+    if (now.isAccepted === (before?.isAccepted ?? false)) return
+    if (now.isAccepted) record({ event: 'member_accepted', cluster, reason: 'hubAcceptsClient is true' })
+    else record({ event: 'member_ended', cluster, reason: 'hubAcceptsClient is no longer true' })
+  }
+
+  #wake(cluster: string): void {
+    for (const done of [...(this.#waiting.get(cluster) ?? [])]) done()
+  }
+
+  #record({ cluster, agent, address }: JoinAsked, fact: Pick<JoinFact, 'event' | 'request' | 'reason'>): void {
+    const [short, name] = [cluster.slice(0, 80), agent.slice(0, 80)]
+    this.#options.logger.info({ cluster: short, agent: name, address, ...fact }, 'a request to join')
+    this.#options.record({ cluster: short, agent: name, address, ...fact })
+  }
+}
+
+/** Who must do what, in words a person can act on. */
+function wantedWords(cluster: string, request: string, state: string, isAccepted: boolean): string {
+  if (state === 'pending' && !isAccepted)
+    return `somebody must accept it on the hub: \`clusterpulse accept ${cluster}\`, or \`kubectl certificate approve ${request}\` and hubAcceptsClient: true of ManagedCluster ${cluster}`
+  if (state === 'pending')
+    return `${cluster} is accepted; its certificate must be approved on the hub: \`kubectl certificate approve ${request}\``
+  if (!isAccepted)
+    return `the certificate is approved; ManagedCluster ${cluster} must be accepted on the hub: hubAcceptsClient: true, or \`clusterpulse accept ${cluster}\``
+  return `accepted; the certificate of request ${request} is about to be signed`
+}
+
+function unless(reason: 'already_exists'): (error: unknown) => void {
+  return (error) => {
+    if (!isKubeError(error, reason)) throw error
+  }
+}

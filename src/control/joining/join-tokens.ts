@@ -1,0 +1,147 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { isKubeError, type KubeClient, type KubeObject, secrets } from '#kube'
+import type { Clock, ClusterName } from '#model'
+import { sha256 } from './certificate-request.ts'
+
+/** What the hub keeps of a join token: a Secret beside its ClusterConnections. The token itself is nowhere. */
+interface TokenRecord {
+  /** of the secret, hex */
+  readonly sha256: string
+  readonly cluster: string
+  /** ms since the Unix epoch */
+  readonly expiresAt: number
+  /** SHA-256 of the public key that spent it, hex: the same key may ask again, as after a crash */
+  readonly usedBy?: string
+}
+
+/** Why a token does not count; said to whoever shows it, and in the audit trail. */
+export type TokenFault = 'unknown' | 'expired' | 'used' | 'foreign'
+
+export const tokenFaultWords: Readonly<Record<TokenFault, string>> = {
+  unknown: 'the hub does not know this join token',
+  expired: 'the join token has expired',
+  used: 'the join token was used already, with another key',
+  foreign: 'the join token is for another cluster',
+}
+
+const LABEL = 'clusterpulse.io/join-token'
+const RECORD_KEY = 'record'
+/** A spent token is remembered, so that its second use is told from a guess. */
+const KEPT_MS = 24 * 3_600_000
+const CONFLICT_ATTEMPTS = 5
+
+/** Tokens that let a machine ask for membership: of one cluster, for one key, for a while. */
+export class JoinTokens {
+  readonly #hub: KubeClient
+  readonly #namespace: string
+  readonly #clock: Clock
+
+  constructor({ hub, namespace, clock }: { hub: KubeClient; namespace: string; clock: Clock }) {
+    this.#hub = hub
+    this.#namespace = namespace
+    this.#clock = clock
+  }
+
+  /** @returns the secret, in the clear for the only time. @throws KubeError where the hub's API does not take the Secret */
+  async issue(cluster: ClusterName, lifeMs: number, signal?: AbortSignal): Promise<string> {
+    await this.#tidy(signal)
+    const secret = randomBytes(32).toString('base64url')
+    const digest = sha256(Buffer.from(secret))
+    const record: TokenRecord = { sha256: digest, cluster, expiresAt: this.#clock.now() + lifeMs }
+    await this.#hub.create(secrets, secretOf(record, this.#namespace), signal)
+    return secret
+  }
+
+  /**
+   * Spends a token for a key. A token that this key has spent before counts as well, also after it expired: what was asked with it may
+   * wait for a decision.
+   * @throws KubeError where the hub's API cannot be asked
+   */
+  async spend(
+    secret: string,
+    { cluster, key }: { readonly cluster: string; readonly key: string },
+    signal: AbortSignal,
+  ): Promise<'spent' | TokenFault> {
+    const digest = sha256(Buffer.from(secret))
+    for (let attempt = 1; ; attempt++) {
+      const stored = await this.#hub.get(secrets, { name: nameOf(digest), namespace: this.#namespace }, signal)
+      const record = stored && recordIn(stored)
+      if (!stored || !record || !isSame(record.sha256, digest)) return 'unknown'
+      if (record.cluster !== cluster) return 'foreign'
+      if (record.usedBy !== undefined) return record.usedBy === key ? 'spent' : 'used'
+      if (record.expiresAt <= this.#clock.now()) return 'expired'
+      try {
+        // The version it was read at: of two keys that come at once, one finds it used.
+        await this.#hub.replace(secrets, secretOf({ ...record, usedBy: key }, this.#namespace, stored), signal)
+        return 'spent'
+      } catch (error) {
+        const raced = isKubeError(error, 'conflict') || isKubeError(error, 'not_found')
+        if (!raced || attempt >= CONFLICT_ATTEMPTS) throw error
+      }
+    }
+  }
+
+  /** Ends every token of a cluster. @returns how many there were */
+  async revoke(cluster: ClusterName, signal?: AbortSignal): Promise<number> {
+    const all = await this.#all(signal)
+    const named = all.filter((stored) => recordIn(stored)?.cluster === cluster)
+    for (const { metadata } of named) await this.#remove(metadata.name, signal)
+    return named.length
+  }
+
+  async #tidy(signal?: AbortSignal): Promise<void> {
+    const before = this.#clock.now() - KEPT_MS
+    for (const stored of await this.#all(signal)) {
+      const record = recordIn(stored)
+      if (record && record.expiresAt < before) await this.#remove(stored.metadata.name, signal)
+    }
+  }
+
+  #all(signal?: AbortSignal): Promise<KubeObject[]> {
+    const where = { namespace: this.#namespace, labelSelector: LABEL, ...(signal && { signal }) }
+    return this.#hub.listAll(secrets, where)
+  }
+
+  async #remove(name: string, signal?: AbortSignal): Promise<void> {
+    await this.#hub.delete(secrets, { name, namespace: this.#namespace }, signal).catch((error: unknown) => {
+      if (!isKubeError(error, 'not_found')) throw error
+    })
+  }
+}
+
+const nameOf = (digest: string) => `join-token-${digest.slice(0, 16)}`
+
+function secretOf(record: TokenRecord, namespace: string, known?: KubeObject): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'Opaque',
+    metadata: {
+      ...known?.metadata,
+      name: nameOf(record.sha256),
+      namespace,
+      labels: { ...known?.metadata.labels, [LABEL]: record.cluster, 'app.kubernetes.io/part-of': 'clusterpulse' },
+    },
+    data: { [RECORD_KEY]: Buffer.from(JSON.stringify(record)).toString('base64') },
+  }
+}
+
+/** undefined: it is none of ours */
+function recordIn({ data }: KubeObject): TokenRecord | undefined {
+  const text = (data as Readonly<Record<string, unknown>> | undefined)?.[RECORD_KEY]
+  if (typeof text !== 'string') return undefined
+  try {
+    const record = JSON.parse(Buffer.from(text, 'base64').toString()) as Partial<TokenRecord> | null
+    const { sha256: digest, cluster, expiresAt, usedBy } = record ?? {}
+    const isWhole = typeof digest === 'string' && typeof cluster === 'string' && typeof expiresAt === 'number'
+    if (!isWhole || (usedBy !== undefined && typeof usedBy !== 'string')) return undefined
+    return { sha256: digest, cluster, expiresAt, ...(usedBy !== undefined && { usedBy }) }
+  } catch {
+    return undefined // written by somebody else: it opens nothing
+  }
+}
+
+function isSame(kept: string, given: string): boolean {
+  const [a, b] = [Buffer.from(kept), Buffer.from(given)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}

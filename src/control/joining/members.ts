@@ -1,0 +1,97 @@
+import type { Membership } from '#connections'
+import { Informer } from '#controller'
+import type { KubeClient, KubeObject, Resource } from '#kube'
+import type { Clock, ClusterName } from '#model'
+import type { Logger } from '#runtime'
+
+/** A member, or a cluster that asks to be one, as far as joining goes. */
+export interface ManagedCluster extends KubeObject {
+  readonly spec?: { readonly hubAcceptsClient?: boolean }
+}
+
+/**
+ * Which certificates of a member count on its stream: SHA-256, newest first, comma between. The hub writes it with each that it hands
+ * out. A list of those that count ends all others, also those nobody remembers.
+ */
+export const CERTIFICATES_ANNOTATION = 'clusterpulse.io/certificates'
+/** The one in use, the next, and room for renewals whose answer was lost. */
+const MAX_CERTIFICATES = 4
+
+export const certificatesOf = ({ metadata }: KubeObject): readonly string[] =>
+  (metadata.annotations?.[CERTIFICATES_ANNOTATION] ?? '').split(',').filter((one) => /^[0-9a-f]{64}$/.test(one))
+
+/** In place of the list: none counts, and since when. */
+export const revokedAt = (now: number): string => `revoked-${new Date(now).toISOString()}`
+
+/** The list with one more. */
+export const withCertificate = (known: readonly string[], fingerprint: string): string =>
+  [fingerprint, ...known.filter((one) => one !== fingerprint)].slice(0, MAX_CERTIFICATES).join()
+
+export const managedClusters: Resource<ManagedCluster> = {
+  group: 'cluster.open-cluster-management.io',
+  version: 'v1',
+  plural: 'managedclusters',
+  kind: 'ManagedCluster',
+  namespaced: false,
+  fromJson: ({ metadata, spec }) => {
+    const { name, uid, resourceVersion, deletionTimestamp, annotations } = metadata
+    const certificates = annotations?.[CERTIFICATES_ANNOTATION]
+    const { hubAcceptsClient } = (spec ?? {}) as { hubAcceptsClient?: unknown }
+    return {
+      metadata: {
+        name,
+        ...(uid && { uid }),
+        ...(resourceVersion && { resourceVersion }),
+        ...(deletionTimestamp && { deletionTimestamp }),
+        ...(certificates !== undefined && { annotations: { [CERTIFICATES_ANNOTATION]: certificates } }),
+      },
+      spec: { hubAcceptsClient: hubAcceptsClient === true },
+    }
+  },
+}
+
+/** Who is accepted as a member, followed by list and watch. Nobody is before the first list is in. */
+export class Members implements Membership, AsyncDisposable {
+  readonly #informer: Informer<ManagedCluster>
+
+  constructor({ hub, logger, clock }: { hub: KubeClient; logger: Logger; clock: Clock }) {
+    this.#informer = new Informer({ kube: hub, resource: managedClusters, logger, clock })
+  }
+
+  start(): void {
+    this.#informer.start()
+  }
+
+  get isSynced(): boolean {
+    return this.#informer.isSynced
+  }
+
+  get(cluster: string): ManagedCluster | undefined {
+    return this.#informer.get({ name: cluster })
+  }
+
+  /** One that is being deleted is one until it is gone, so that what is left of it can be taken away. */
+  isAccepted(cluster: ClusterName): boolean {
+    return this.get(cluster)?.spec?.hubAcceptsClient === true
+  }
+
+  /** Whether the hub handed out this certificate and has not revoked it. @param fingerprint SHA-256, hex */
+  counts(cluster: ClusterName, fingerprint: string): boolean {
+    const member = this.get(cluster)
+    return member?.spec?.hubAcceptsClient === true && certificatesOf(member).includes(fingerprint)
+  }
+
+  /** When its certificates were revoked, as written; undefined: they were not, or others were handed out since. */
+  revocation(cluster: ClusterName): string | undefined {
+    const written = this.get(cluster)?.metadata.annotations?.[CERTIFICATES_ANNOTATION]
+    return written?.startsWith('revoked-') ? written : undefined
+  }
+
+  onChange(listener: (cluster: string) => void): () => void {
+    return this.#informer.onChange(({ key }) => listener(key.name))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#informer.stop()
+  }
+}

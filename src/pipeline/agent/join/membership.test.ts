@@ -1,0 +1,180 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join as path } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '#model'
+import { silentLogger } from '#runtime'
+import { decodeRequest, encodeResponse, type JoinRequest, type ResponseInit } from '#wire'
+import { TestAuthority, type TestPair } from '../../ingest/stream/test/certificates.ts'
+import type { Link, Transport } from '../types.ts'
+import { type Asking, IdentityFiles } from './identity-files.ts'
+import { join } from './join.ts'
+import { JoinError } from './join-error.ts'
+import { Membership } from './membership.ts'
+
+/*
+ * A hub that hands out certificates of keys it made itself: what is asked and when is looked at here, whose key it is with the real hub
+ * (control/joining).
+ */
+
+let directory = ''
+let authority: TestAuthority
+beforeAll(async () => {
+  directory = await mkdtemp(path(tmpdir(), 'membership-'))
+  authority = await TestAuthority.make('test')
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+let n = 0
+const folder = () => path(directory, String(n++))
+const signal = () => new AbortController().signal
+const text = (cluster = 'west', secret = 's'.repeat(43)) => ({
+  ...{ cluster: cluster as never, secret, addresses: ['hub:9443'], caFingerprint: 'ab'.repeat(32) },
+})
+
+type Reply = NonNullable<ResponseInit['payload']>
+const goodbye = (code: string, message = 'no'): Reply => ({ case: 'goodbye', value: { code, message } })
+const pending = (message: string): Reply => ({ case: 'joinState', value: { phase: 'pending', message } })
+
+/** Answers one question after the other with these; what was asked is kept. */
+function aHub(...replies: readonly (readonly Reply[] | Error)[]) {
+  const asked: JoinRequest[] = []
+  const transport: Transport = {
+    async open(): Promise<Link> {
+      const answers = replies[asked.length] ?? []
+      if (answers instanceof Error) {
+        asked.push({} as JoinRequest) // nothing arrived
+        throw answers
+      }
+      return {
+        send(bytes) {
+          const { payload } = decodeRequest(bytes)
+          if (payload.case === 'join') asked.push(payload.value)
+          return true
+        },
+        writable: () => Promise.resolve(),
+        messages: (async function* () {
+          for (const payload of answers) yield encodeResponse({ payload })
+        })(),
+        [Symbol.asyncDispose]: () => Promise.resolve(),
+      }
+    },
+  }
+  return { asked, transport }
+}
+
+/** Asks as far as it goes, and what was said. */
+async function asks(transport: Transport, at: string, by = text()) {
+  const said: string[] = []
+  const options = { directory: at, version: '1', say: (one: string) => said.push(one), signal: signal() }
+  const answer = await join(by, { ...options, transport: () => transport }).catch((error: unknown) => error)
+  return { answer, said }
+}
+
+async function member(at: string, pair: TestPair) {
+  const identity = {
+    ...{ hub: { addresses: ['hub:9443'] }, roots: '', cluster: 'west', agent: 'a1', joinedBy: 'ab' },
+    ...{ key: pair.key, certificate: pair.cert },
+  }
+  await new IdentityFiles(at).keep(identity)
+  return identity
+}
+
+describe('a machine that joins', () => {
+  it('asks the same until there is an answer, and says what is waited for once', async () => {
+    const { asked, transport } = aHub(
+      new Error('unreachable'),
+      [pending('somebody must accept it'), pending('somebody must accept it')],
+      [goodbye('join_unavailable', 'the hub is stopping')],
+      [goodbye('join_denied', 'the request was denied')],
+    )
+    const { answer, said } = await asks(transport, folder())
+    expect(answer).toBeInstanceOf(JoinError)
+    expect((answer as JoinError).code).toBe('join_denied')
+    const questions = asked.filter(({ csr }) => csr)
+    expect(questions.length).toBe(3)
+    expect(new Set(questions.map(({ csr }) => Buffer.from(csr).toString('hex'))).size).toBe(1)
+    expect(said.filter((one) => one.includes('somebody must accept it'))).toHaveLength(1)
+  }, 20_000)
+
+  it('goes on with its key where it was killed, and forgets it where it was refused', async () => {
+    const at = folder()
+    const files = new IdentityFiles(at)
+    const first = new AbortController()
+    const { transport } = aHub([pending('wait')])
+    const options = { directory: at, version: '1', signal: first.signal, transport: () => transport }
+    await join(text(), {
+      ...options,
+      say: (one) => one.startsWith('waiting') && first.abort(new Error('killed')),
+    }).catch(() => undefined)
+    const before = (await files.asking()) as Asking
+    expect(createPrivateKey(before.key).asymmetricKeyDetails?.namedCurve).toBe('prime256v1')
+    const again = aHub([goodbye('join_refused', 'the join token has expired')])
+    const { answer } = await asks(again.transport, at)
+    expect(Buffer.from(again.asked[0]?.csr ?? []).toString('base64')).toBe(before.request)
+    expect((answer as Error).message).toBe('the join token has expired')
+    expect(await files.asking()).toBeUndefined()
+  })
+
+  it('takes no certificate that is not for its key', async () => {
+    const { cert } = await authority.sign('west', 'client')
+    const at = folder()
+    const { transport } = aHub([{ case: 'joinState', value: { phase: 'joined', certificate: cert } }])
+    const { answer } = await asks(transport, at)
+    expect((answer as Error).message).toMatch(/not for our key/)
+    expect(await new IdentityFiles(at).member()).toBeUndefined()
+  })
+
+  it('is what it is already without asking, and joins no second cluster in one folder', async () => {
+    const at = folder()
+    await member(at, await authority.sign('west', 'client'))
+    const { asked, transport } = aHub()
+    const options = { directory: at, version: '1', say: () => undefined, signal: signal(), transport: () => transport }
+    expect((await join(undefined, options)).cluster).toBe('west')
+    expect(((await asks(transport, at, text('east'))).answer as JoinError).code).toBe('other_membership')
+    expect(asked).toEqual([])
+  })
+
+  it('says what is missing where it has neither a token nor a membership', async () => {
+    const options = { directory: folder(), version: '1', say: () => undefined, signal: signal() }
+    await expect(join(undefined, options)).rejects.toThrow(/holds no membership/)
+  })
+})
+
+describe('a membership', () => {
+  it('asks for the next certificate by proof of the former, also where that has ended', async () => {
+    const at = folder()
+    const pair = await authority.sign('west', 'client', { expired: true })
+    const identity = await member(at, pair)
+    const { asked, transport } = aHub([pending('wait')])
+    const membership = new Membership(identity, {
+      ...{ directory: at, version: '1', clock: systemClock, random: () => 0.5, logger: silentLogger },
+      ...{ transport: () => transport, onRenewed: () => undefined },
+    })
+    await expect.poll(() => asked.length).toBeGreaterThan(0)
+    await membership[Symbol.asyncDispose]()
+    const [question] = asked
+    expect(question?.token).toBe('')
+    expect(new X509Certificate(question?.certificate ?? '').fingerprint256).toBe(
+      new X509Certificate(pair.cert).fingerprint256,
+    )
+    expect((await new IdentityFiles(at).asking())?.key).not.toBe(pair.key)
+    expect((await new IdentityFiles(at).member())?.certificate).toBe(pair.cert)
+  })
+
+  it('follows the authorities of the hub, and keeps them', async () => {
+    const at = folder()
+    const identity = await member(at, await authority.sign('west', 'client'))
+    const membership = new Membership(identity, {
+      ...{ directory: at, version: '1', clock: systemClock, random: () => 0.5, logger: silentLogger },
+      onRenewed: () => undefined,
+    })
+    membership.trust(`${authority.pem}${(await TestAuthority.make('next')).pem}`)
+    membership.trust('')
+    membership.trust('nonsense')
+    await membership[Symbol.asyncDispose]()
+    expect(membership.identity.roots.match(/BEGIN CERTIFICATE/g)).toHaveLength(2)
+    expect((await new IdentityFiles(at).member())?.roots).toBe(membership.identity.roots)
+  })
+})

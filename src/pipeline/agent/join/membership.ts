@@ -1,0 +1,111 @@
+import { type Clock, FleetError } from '#model'
+import type { Logger } from '#runtime'
+import { certificateRequest, newKey } from './certificate-request.ts'
+import { type Asking, IdentityFiles, type MemberIdentity } from './identity-files.ts'
+import { answered, type JoinOptions } from './join.ts'
+import { lifeOf, renewalTime } from './renewal-time.ts'
+
+export interface MembershipOptions extends Pick<JoinOptions, 'directory' | 'version' | 'transport'> {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly logger: Logger
+  /** the next certificate is in force */
+  readonly onRenewed: () => void
+}
+
+/** Longest sleep: timers of more than 24 days fire at once, and a clock may be set meanwhile. */
+const LOOK_EVERY_MS = 3_600_000
+/** After a no: a person may change it. */
+const REFUSED_MS = 300_000
+
+/** An identity that is kept good: its certificate is renewed in time, also one that ended while the agent was away, and it follows the hub's authorities. */
+export class Membership implements AsyncDisposable {
+  readonly #options: MembershipOptions
+  readonly #files: IdentityFiles
+  readonly #stop = new AbortController()
+  readonly #running: Promise<void>
+  #identity: MemberIdentity
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(identity: MemberIdentity, options: MembershipOptions) {
+    this.#identity = identity
+    this.#options = options
+    this.#files = new IdentityFiles(options.directory)
+    this.#running = this.#run()
+  }
+
+  get identity(): MemberIdentity {
+    return this.#identity
+  }
+
+  /** The hub says by which authorities it is known from now on. What the disk does not take is said again by the next stream. */
+  trust(roots: string): void {
+    if (roots === this.#identity.roots || !roots.includes('BEGIN CERTIFICATE')) return
+    const { logger } = this.#options
+    this.#identity = { ...this.#identity, roots }
+    logger.info({}, 'the hub is known by other authorities from now on')
+    this.#keep(this.#identity).catch((error: unknown) =>
+      logger.error({ err: FleetError.from(error) }, "the hub's authorities could not be kept"),
+    )
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    await this.#running
+    await this.#writing.catch(() => undefined) // told where it was asked for
+  }
+
+  /** One after the other: each write is of the whole. */
+  #keep(identity: MemberIdentity): Promise<void> {
+    this.#writing = this.#writing.catch(() => undefined).then(() => this.#files.keep(identity))
+    return this.#writing
+  }
+
+  async #run(): Promise<void> {
+    const { clock, random, logger, onRenewed } = this.#options
+    const { signal } = this.#stop
+    let at = renewalTime(this.#identity.certificate, random())
+    while (!signal.aborted) {
+      const leftMs = at - clock.now()
+      if (leftMs > 0) {
+        await clock.sleep(Math.min(leftMs, LOOK_EVERY_MS), signal)
+        continue
+      }
+      try {
+        await this.#renew(signal)
+        const { certificate } = this.#identity
+        at = renewalTime(certificate, random())
+        logger.info({ until: new Date(lifeOf(certificate).to).toISOString() }, 'the certificate was renewed')
+        onRenewed()
+      } catch (error) {
+        if (signal.aborted) return
+        logger.error({ err: FleetError.from(error) }, 'the certificate was not renewed')
+        at = clock.now() + REFUSED_MS
+      }
+    }
+  }
+
+  async #renew(signal: AbortSignal): Promise<void> {
+    const { logger } = this.#options
+    const former = this.#identity
+    const asking = await this.#asking(former)
+    const say = (sentence: string) => logger.info({}, `renewal of the certificate: ${sentence}`)
+    const next = await answered(this.#files, asking, { ...this.#options, say, signal }, former)
+    // What it was told meanwhile of the hub's authorities stays.
+    this.#identity = this.#identity === former ? next : { ...next, roots: this.#identity.roots }
+    if (this.#identity !== next) await this.#keep(this.#identity)
+  }
+
+  /** What was asked before and not answered, or the request of a new key, kept before it is sent. */
+  async #asking({ hub, roots, cluster, agent, key: former }: MemberIdentity): Promise<Asking> {
+    const before = await this.#files.asking()
+    // One with the key in use was answered, and the agent killed before it forgot.
+    const isOpen = before?.token === '' && before.key !== former && before.agent === agent
+    if (isOpen && before.cluster === cluster) return { ...before, hub, roots }
+    const key = newKey()
+    const request = certificateRequest(key, { cluster, agent }).toString('base64')
+    const asking = { hub, roots, cluster, agent, key, request, token: '' }
+    await this.#files.ask(asking)
+    return asking
+  }
+}
