@@ -19,9 +19,12 @@ export function soleHeader(request: IncomingMessage, name: string): string | und
     if (value !== undefined || given.toLowerCase() !== name.toLowerCase()) return undefined
     value = rawHeaders[index + 1] ?? ''
   }
-  const text = utf8((value ?? '').trim())
+  const text = utf8(withoutBlanks(value ?? ''))
   return text === undefined || text.length > maxHeaderLength || hasControls(text) ? undefined : text
 }
+
+/** Without blanks around it as HTTP knows them. Other white space is part of a name: of its bytes, or of what makes it another. */
+export const withoutBlanks = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, '')
 
 // Node gives header bytes as Latin-1; proxies send UTF-8.
 function utf8(text: string): string | undefined {

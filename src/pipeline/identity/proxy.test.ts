@@ -93,6 +93,11 @@ describe('headers of a proxy', () => {
     ['a zero-width space', ['X-Forwarded-User', Buffer.from('ad\u200bmin').toString('latin1')]],
     ['full-width letters', ['X-Forwarded-User', Buffer.from('ａｄｍｉｎ').toString('latin1')]],
     ['bytes that are no UTF-8', ['X-Forwarded-User', 'ann\u00ff']],
+    ['a byte behind the name that is no UTF-8 and looks like a blank', ['X-Forwarded-User', 'admin\u00a0']],
+    [
+      'a blank that is none of HTTP around a group',
+      ['X-Forwarded-User', 'ann', 'X-Forwarded-Groups', Buffer.from('dev,admins\u2003').toString('latin1')],
+    ],
     ['blanks alone', ['X-Forwarded-User', '  ']],
     ['groups without a user', ['X-Forwarded-Groups', 'admins']],
     ['an endless name', ['X-Forwarded-User', 'a'.repeat(10_000)]],
@@ -104,10 +109,10 @@ describe('headers of a proxy', () => {
     expect(await whoIs(listed, headers)).toBeNull()
   })
 
-  it('give names as the proxy sent them in UTF-8', async () => {
-    expect(await whoIs(listed, ['X-Forwarded-User', Buffer.from('josé').toString('latin1')])).toMatchObject({
-      username: 'josé',
-    })
+  // The last byte of à is that of a blank in Latin-1.
+  it.each(['josé', 'nicolà'])('give names as the proxy sent them in UTF-8: %s', async (username) => {
+    const user = Buffer.from(username).toString('latin1')
+    expect(await whoIs(listed, ['X-Forwarded-User', user])).toMatchObject({ username })
   })
 
   it('may have other names, and then the usual ones say nothing', async () => {

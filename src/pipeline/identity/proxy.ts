@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Principal } from '#access'
 import type { Clock } from '#model'
 import { UnsafeConfigurationError } from './errors.ts'
-import { soleHeader } from './headers.ts'
+import { soleHeader, withoutBlanks } from './headers.ts'
 import { cleanGroups, cleanName, isServiceAccountName } from './names.ts'
 import { clientOf, peerList } from './peers.ts'
 import type { ProxyConfig } from './types.ts'
@@ -71,11 +71,7 @@ export function trustedProxy(config: ProxyConfig, clock: Clock): TrustedProxy {
   return { isProxy, read }
 }
 
-const splitList = (text: string): readonly string[] =>
-  text
-    .split(',')
-    .map((group) => group.trim())
-    .filter(Boolean)
+const splitList = (text: string): readonly string[] => text.split(',').map(withoutBlanks).filter(Boolean)
 
 // Hashed first, so that neither length nor place of the first difference shows in the time taken.
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
