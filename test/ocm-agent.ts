@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -40,6 +41,15 @@ export interface OcmAgentOptions {
   readonly member: string
 }
 
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}
+
 const LOG_BYTES = 64 * 1024
 
 /** Starts an agent; it ends with `Symbol.asyncDispose`, its folder too. */
@@ -64,7 +74,8 @@ export async function startOcmAgent({ cluster, bootstrap, member }: OcmAgentOpti
       `--hub-kubeconfig-dir=${hubDirectory}`,
       `--namespace=${AGENT_NAMESPACE}`,
       '--disable-leader-election',
-      '--listen=127.0.0.1:0',
+      // Port 0 means to serve nothing, which its own start does not survive.
+      `--listen=127.0.0.1:${await freePort()}`,
     ],
     { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH ?? '', HOME: folder }, cwd: folder },
   )
