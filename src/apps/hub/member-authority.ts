@@ -1,8 +1,10 @@
 import { join } from 'node:path'
+import type { AuditEntry, AuditTrail } from '#audit'
 import { API_CLIENT_SIGNER, Authority, folderStore } from '#authority'
-import { certificateReconcilers, STREAM_SIGNER } from '#certificates'
+import { certificateReconcilers, type SignedRequest, STREAM_SIGNER } from '#certificates'
 import { Manager } from '#controller'
 import type { KubeClient } from '#kube'
+import { systemClock } from '#model'
 import type { Metrics, Part } from '#runtime'
 import type { Sealer } from '#sealing'
 import type { AuthorityConfig } from './config-control-plane.ts'
@@ -51,6 +53,8 @@ export function memberCertificates(options: {
   readonly authority: () => Authority
   readonly hub: () => KubeClient
   readonly namespace: string
+  /** opened later than the first request may be signed */
+  readonly trail: () => AuditTrail | undefined
   readonly metrics: Metrics
   readonly logger: HubLogger
 }): Part {
@@ -61,10 +65,41 @@ export function memberCertificates(options: {
     name: 'certificates',
     async start() {
       const signers = [API_CLIENT_SIGNER, STREAM_SIGNER]
-      const parts = { hub: options.hub(), authority: options.authority(), namespace, signers, metrics, logger }
+      const onSigned = (request: SignedRequest) => options.trail()?.record(auditEntryOf(request, systemClock.now()))
+      const parts = {
+        onSigned,
+        hub: options.hub(),
+        authority: options.authority(),
+        namespace,
+        signers,
+        metrics,
+        logger,
+      }
       manager = new Manager({ name: 'certificates', controllers: certificateReconcilers(parts), logger })
       await manager.start()
     },
     stop: async () => manager?.stop(),
+  }
+}
+
+/** What the audit trail says of a request that was approved: who asked, and what the hub made of it. */
+export function auditEntryOf({ name, username, result }: SignedRequest, at: number): AuditEntry {
+  const isSigned = result.kind === 'signed'
+  return {
+    at,
+    kind: isSigned ? 'administration' : 'denial',
+    requestId: name,
+    username,
+    groups: [],
+    method: 'SIGN',
+    address: '',
+    route: isSigned ? 'certificate_signed' : 'certificate_refused',
+    resource: isSigned ? `managedcluster ${result.member.cluster}` : `certificatesigningrequest ${name}`,
+    status: isSigned ? 200 : 403,
+    reason: isSigned
+      ? `certificate ${result.serial} for agent ${result.member.agent} until ${new Date(result.notAfterMs).toISOString()}`
+      : result.message,
+    policy: '',
+    policyHash: '',
   }
 }

@@ -78,6 +78,7 @@ export async function up({
     authority: authority.get,
     hub: () => controlPlane.get().client,
     namespace: HUB_NAMESPACE,
+    trail: () => serve.audit(),
     metrics,
     logger,
   })
