@@ -13,7 +13,7 @@ import type { KubeObject, Resource } from '#kube'
 /** Where a request came from, with which key (SHA-256 of the public key, hex) and which agent: for whoever decides. */
 export const ADDRESS_ANNOTATION = 'clusterpulse.io/address'
 export const KEY_ANNOTATION = 'clusterpulse.io/key'
-export const VERSION_ANNOTATION = 'clusterpulse.io/agent-version'
+const VERSION_ANNOTATION = 'clusterpulse.io/agent-version'
 
 /** One request, as far as it is looked at. */
 export interface CertificateRequest extends KubeObject {

@@ -12,7 +12,7 @@ import type { StreamLimits } from '../line/limits.ts'
 import type { PeerCertificate } from '../line/presented.ts'
 import { ServerTlsError } from './errors.ts'
 import { Handshakes } from './handshakes.ts'
-import { certificateOf } from './presented.ts'
+import { certificateOf } from './peer-certificate.ts'
 import type { ServerTls } from './types.ts'
 
 const RELOAD_EVERY_MS = 1_000

@@ -1,7 +1,7 @@
-import type { PeerCertificate as TlsCertificate } from 'node:tls'
 import type { Metadata } from '@grpc/grpc-js'
-import type { PeerCertificate, Presented } from '../line/presented.ts'
+import type { Presented } from '../line/presented.ts'
 import type { RawCall } from './grpc-line.ts'
+import { certificateOf } from './peer-certificate.ts'
 
 const MAX_TOKEN = 8_192
 
@@ -17,24 +17,8 @@ export function presentedBy(call: RawCall, address: string): Presented {
   }
 }
 
-/** @returns undefined where none was shown */
-export function certificateOf(certificate: TlsCertificate): PeerCertificate | undefined {
-  if (!certificate.raw) return undefined
-  return {
-    commonName: valuesOf(certificate.subject?.CN).join(),
-    organizations: valuesOf(certificate.subject?.O),
-    subjectAltName: certificate.subjectaltname ?? '',
-    fingerprint: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),
-    notAfter: Date.parse(certificate.valid_to),
-  }
-}
-
 export const showsCredential = ({ token, certificate }: Presented): boolean =>
   token !== undefined || certificate !== undefined
-
-// Node's types know one value of each kind; a subject may hold several.
-const valuesOf = (value: unknown): readonly string[] =>
-  [value].flat().filter((one): one is string => typeof one === 'string')
 
 function bearerOf(metadata: Metadata): string | undefined {
   const [header] = metadata.get('authorization')
