@@ -46,7 +46,7 @@ const modules = {
     ],
     joining: ['connections', 'authority', 'kube', 'controller', 'runtime', 'ingest', 'audit'],
     metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state', 'events'],
-    registration: ['kinds', 'kube', 'controller', 'runtime', 'state', 'events'],
+    registration: ['authority', 'kinds', 'kube', 'controller', 'runtime', 'state', 'events'],
     registries: ['credentials', 'kinds', 'kube', 'outbound', 'controller', 'runtime', 'registry', 'events'],
   },
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { aRequest, signingRequest, subjectOfMember } from '../../src/platform/authority/test/requests.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
@@ -42,16 +43,12 @@ async function onKubernetes(folder: string): Promise<Hub> {
     const kubeconfig = join(folder, 'admin.yaml')
     await writeFile(kubeconfig, real.kubeconfig)
     const kubectl = kubectlOf(kubeconfig)
-    await kubectl([
-      'apply',
-      '--server-side',
-      '-f',
-      'deploy/crds',
-      '-f',
-      'deploy/crds/ocm',
-      '-f',
-      'deploy/base/namespace.yaml',
+    for (const from of [
+      ['-k', 'deploy/crds'],
+      ['-k', 'deploy/crds/ocm'],
+      ['-f', 'deploy/base/namespace.yaml'],
     ])
+      await kubectl(['apply', '--server-side', ...from])
     await kubectl(['wait', '--for=condition=Established', 'crd', '--all'])
     const component = ['shared-roles', 'role', 'admission'].flatMap((name) => [
       '-f',
@@ -153,7 +150,7 @@ describe.each(hubs)('members of $title', ({ open, skip }) => {
       const accept = ['patch', 'managedcluster', 'west', '--type=merge', '-p', '{"spec":{"hubAcceptsClient":true}}']
       await expect(kubectl([...accept, ...as])).rejects.toThrow(/accept/)
       await kubectl(accept)
-      await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster', '--timeout=30s', 'managedcluster/west'])
+      await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster', '--timeout=60s', 'managedcluster/west'])
     },
     90_000,
   )
@@ -164,7 +161,7 @@ describe.each(hubs)('members of $title', ({ open, skip }) => {
       await kubectl(['create', '-f', '-'], asked('c1', true))
       await kubectl(['create', '-f', '-'], asked('c2', true))
       for (const name of ['c1', 'c2'])
-        await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster', '--timeout=30s', `managedcluster/${name}`])
+        await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster', '--timeout=60s', `managedcluster/${name}`])
       const everybody = await list(someone, 'c2')
       const more = (await list(agent('c1'), 'c2')).filter((line) => !everybody.includes(line))
       expect(more.sort()).toEqual(
@@ -191,24 +188,26 @@ describe.each(hubs)('members of $title', ({ open, skip }) => {
         ...{ type, reason, status: 'True', message: '' },
         lastTransitionTime: now,
       })
-      const stored = JSON.parse(await kubectl(['get', 'managedcluster', 'c1', '-o', 'json'])) as {
-        status: { conditions: object[] }
+      const tells = async (name: string) => {
+        const stored = JSON.parse(await kubectl(['get', 'managedcluster', name, '-o', 'json'])) as {
+          status: { conditions: object[] }
+        }
+        const conditions = [
+          ...stored.status.conditions.filter((one) => !JSON.stringify(one).includes('Available')),
+          condition('ManagedClusterJoined', 'ManagedClusterJoined'),
+          condition('ManagedClusterConditionAvailable', 'ManagedClusterAvailable'),
+        ]
+        const path = `/apis/cluster.open-cluster-management.io/v1/managedclusters/${name}/status`
+        // `kubectl patch --subresource` reads the status by itself, which OCM's table does not allow.
+        const told = JSON.stringify({ ...stored, status: { ...stored.status, conditions } })
+        await kubectl(['replace', '--raw', path, '-f', '-', ...agent('c1')], told)
       }
-      const conditions = [
-        ...stored.status.conditions.filter((one) => !JSON.stringify(one).includes('Available')),
-        condition('ManagedClusterJoined', 'ManagedClusterJoined'),
-        condition('ManagedClusterConditionAvailable', 'ManagedClusterAvailable'),
-      ]
-      const patch = [
-        'patch',
-        'managedcluster',
-        '--subresource=status',
-        '--type=merge',
-        '-p',
-        JSON.stringify({ status: { conditions } }),
-      ]
-      await kubectl([...patch, 'c1', ...agent('c1')])
-      await expect(kubectl([...patch, 'c2', ...agent('c1')])).rejects.toThrow(/forbidden/i)
+      // Its taint is written beside it: whoever was first, the other tries again.
+      await eventually(
+        () => tells('c1').then(() => true),
+        (isTold) => isTold,
+      )
+      await expect(tells('c2')).rejects.toThrow(/forbidden/i)
       const table = await eventually(
         () => kubectl(['get', 'managedclusters']),
         (text) => /^c1 +true +True +True/m.test(text),
@@ -222,13 +221,36 @@ describe.each(hubs)('members of $title', ({ open, skip }) => {
       await kubectl([
         'wait',
         '--for=condition=ManagedClusterConditionClockSynced',
-        '--timeout=30s',
+        '--timeout=60s',
         'managedcluster/c1',
       ])
-      expect(await kubectl(['get', 'managedcluster', 'c1', '-o', 'jsonpath={.spec.taints}'])).toBe('')
-      expect(await kubectl(['get', 'managedcluster', 'c2', '-o', 'jsonpath={.spec.taints[*].key}'])).toContain(
-        'unreachable',
+      const taints = (name: string) => kubectl(['get', 'managedcluster', name, '-o', 'jsonpath={.spec.taints[*].key}'])
+      await eventually(
+        () => taints('c1'),
+        (keys) => keys === '',
       )
+      expect(await taints('c2')).toContain('unreachable')
+    },
+    90_000,
+  )
+
+  it.skipIf(skip !== undefined)(
+    'one renews its own certificate without a person, and nobody else does',
+    async () => {
+      const { pem } = await aRequest(subjectOfMember('c1', 'a'))
+      const labels = { 'open-cluster-management.io/cluster-name': 'c1' }
+      const request = (name: string) =>
+        JSON.stringify({
+          ...{ apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' },
+          ...{ ...signingRequest(pem, {}, labels), metadata: { name, labels } },
+        })
+      await kubectl(['create', '-f', '-'], request('by-somebody'))
+      await kubectl(['create', '-f', '-', ...agent('c1')], request('by-itself'))
+      await kubectl(['wait', '--for=condition=Approved', '--timeout=60s', 'csr/by-itself'])
+      expect(await kubectl(['get', 'csr', 'by-itself', '-o', 'jsonpath={.status.conditions[0].reason}'])).toBe(
+        'AutoApprovedByHubCSRApprovingController',
+      )
+      expect(await kubectl(['get', 'csr', 'by-somebody', '-o', 'jsonpath={.status.conditions}'])).toBe('')
     },
     90_000,
   )
@@ -237,7 +259,7 @@ describe.each(hubs)('members of $title', ({ open, skip }) => {
     'one that is denied sees itself and nothing else; deleted, it is gone, and its namespace stays',
     async () => {
       await kubectl(['patch', 'managedcluster', 'c1', '--type=merge', '-p', '{"spec":{"hubAcceptsClient":false}}'])
-      await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster=False', '--timeout=30s', 'managedcluster/c1'])
+      await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster=False', '--timeout=60s', 'managedcluster/c1'])
       const everybody = await list(someone, 'c1')
       const more = (await list(agent('c1'), 'c1')).filter((line) => !everybody.includes(line))
       expect(more).toEqual(['managedclusters.cluster.open-cluster-management.io [] [c1] [get list watch]'])

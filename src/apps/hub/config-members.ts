@@ -3,7 +3,7 @@ import type { ConfigReader } from '#runtime'
 
 /** How clusters become members of the hub, and when they are lost. */
 export type MembersConfig = Required<
-  Pick<RegistrationOptions, 'leaseClock' | 'streamLoss' | 'removalPatienceMs' | 'massLossPauseMs'>
+  Pick<RegistrationOptions, 'autoApproveUsers' | 'leaseClock' | 'streamLoss' | 'removalPatienceMs' | 'massLossPauseMs'>
 >
 
 const MEANING =
@@ -19,6 +19,10 @@ export function membership(read: ConfigReader, role: 'up' | 'manager'): MembersC
     meaning: MEANING,
   })
   const config: MembersConfig = {
+    autoApproveUsers: read.list('MEMBERS_AUTO_APPROVE_USERS', {
+      meaning:
+        'users whose certificate requests are approved, and whose clusters are accepted once, without a person; whoever has the credentials of such a user can bring in clusters. None by default',
+    }),
     leaseClock: read.text('MEMBERS_LEASE_CLOCK', {
       default: 'hub',
       oneOf: ['hub', 'member'],

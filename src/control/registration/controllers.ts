@@ -1,10 +1,11 @@
-import { Controller, Informer, onReferredChange, onSpecChange } from '#controller'
+import { Controller, changesSpec, Informer, onReferredChange, onSpecChange } from '#controller'
 import type { EventBus } from '#events'
 import { CLUSTER_NAME_LABEL } from '#kinds'
 import type { KubeClient, KubeObject, Resource } from '#kube'
 import { type Clock, invariant, seconds, steadyClock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
+import { ApprovalReconciler, type MemberRequest, memberRequests } from './approval.ts'
 import { LifeReconciler } from './life.ts'
 import { LifeController, signOf } from './life-controller.ts'
 import { MassLoss } from './mass-loss.ts'
@@ -28,7 +29,16 @@ import {
 } from './objects.ts'
 import { BindingReconciler, SetReconciler } from './sets.ts'
 import { takingConflicts } from './status.ts'
-import { anyOf, clusterOf, labelsDiffer, onMembershipChange, withBuiltIn, withForgotten } from './triggers.ts'
+import {
+  anyOf,
+  clusterOf,
+  labelsDiffer,
+  onEveryChange,
+  onMembershipChange,
+  requestsOf,
+  withBuiltIn,
+  withForgotten,
+} from './triggers.ts'
 import { CONDITIONS, LEASE_NAME, MADE_FOR_MEMBERS } from './words.ts'
 
 /** What the controllers of members need. */
@@ -40,6 +50,8 @@ export interface RegistrationOptions {
   /** of the whole fleet: what agents on our stream tell */
   readonly state: Pick<StateReader, 'cluster' | 'availability'>
   readonly events: Pick<EventBus, 'subscribe'>
+  /** whose requests for certificates are approved, and whose clusters are accepted once, without a person; default: nobody's */
+  readonly autoApproveUsers?: readonly string[]
   /** default: the hub's */
   readonly leaseClock?: 'hub' | 'member'
   /** default: a member on our stream is lost within 15 s */
@@ -175,8 +187,20 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
     concurrency: 2,
     ...common,
   })
+  const requests = inform<MemberRequest>(memberRequests, { labelSelector: CLUSTER_NAME_LABEL })
+  const users = options.autoApproveUsers ?? []
+  const approvalController = new Controller({
+    reconciler: takingConflicts(new ApprovalReconciler({ ...shared, requests, members, users })),
+    triggers: [
+      onEveryChange(requests),
+      // A cluster may come, or be accepted, after it asked.
+      onReferredChange(members, (change) => (changesSpec(change) ? requestsOf(requests, change.key.name) : [])),
+    ],
+    concurrency: 4,
+    ...common,
+  })
   memberMetrics(metrics, members)
-  return [memberController, lifeController, setController, bindingController]
+  return [memberController, lifeController, setController, bindingController, approvalController]
 }
 
 function memberMetrics(metrics: Metrics | undefined, members: Informer<ManagedCluster>): void {

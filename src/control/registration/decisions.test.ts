@@ -133,8 +133,8 @@ describe('many lost at once', () => {
 describe('conditions', () => {
   const said = { type: 'A', status: 'True', reason: 'Because', message: 'so' } as const
   it('are the very same where only a message moves', () => {
-    const once = saying([], [said], 1, 0)
-    expect(saying(once, [{ ...said, message: 'otherwise' }], 2, 1)).toBe(once)
-    expect(saying(once, [{ ...said, reason: 'Since' }], 2, 1)).not.toBe(once)
+    const once = saying([], [said], 0)
+    expect(saying(once, [{ ...said, message: 'otherwise' }], 1)).toBe(once)
+    expect(saying(once, [{ ...said, reason: 'Since' }], 1)).not.toBe(once)
   })
 })

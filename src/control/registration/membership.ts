@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isMemberCluster } from '#authority'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
-import { CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, clusterNameProblem, DEFAULT_CLUSTER_SET } from '#kinds'
+import { CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, DEFAULT_CLUSTER_SET } from '#kinds'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
 import { nextToDelete } from './cleanup.ts'
 import {
   clusterNamespaces,
+  clusterRoleBindings,
   conditionOf,
   isJudged,
   type ManagedCluster,
@@ -40,9 +42,6 @@ const FIELD_MANAGER = 'clusterpulse-registration'
 const LOOK_AGAIN_MS = seconds(2)
 const FORCED_MS = 100
 const NAMESPACE_ENDS_MS = seconds(10)
-/** The group of all members would be that of this one. */
-const ALL_MEMBERS = 'managed-clusters'
-const isMemberName = (name: string): boolean => clusterNameProblem(name) === undefined && name !== ALL_MEMBERS
 /** Namespaces in which an agent must have no rights, whatever its cluster is called. */
 const RESERVED = /^(default|kube-.*|open-cluster-management(-.*)?|openshift(-.*)?)$/
 
@@ -101,7 +100,13 @@ export class MembershipReconciler implements Reconciler {
       await this.#say(member, [{ type: CONDITIONS.accepted, status: 'False', reason: 'Error', message: fault }], signal)
       return againAfter(NAMESPACE_ENDS_MS)
     }
-    for (const grant of [...sharedRoles, ...rightsOf(name, true)]) await this.#give(grant, signal)
+    const rights = rightsOf(name, true)
+    const isLast = ({ resource }: Grant) => resource === clusterRoleBindings
+    await Promise.all(
+      [...sharedRoles, ...rights.filter((grant) => !isLast(grant))].map((grant) => this.#give(grant, signal)),
+    )
+    // Who may not do everything can bind a role of a cluster only when it is there.
+    for (const grant of rights.filter(isLast)) await this.#give(grant, signal)
     if (this.#transportOf(member) === 'stream') await this.#monitor(member, signal)
     const isNews = conditionOf(member, CONDITIONS.accepted)?.status !== 'True'
     await say(hub, managedClusters, member, { said: [accepted], now: clock.now(), signal })
@@ -113,7 +118,7 @@ export class MembershipReconciler implements Reconciler {
     const { name } = member.metadata
     const isNews = conditionOf(member, CONDITIONS.accepted)?.status === 'True'
     // Its rights go first, whatever fails after that.
-    const rights = isMemberName(name) ? rightsOf(name, false) : []
+    const rights = isMemberCluster(name) ? rightsOf(name, false) : []
     for (const grant of rights) await this.#give(grant, signal)
     await this.#takeRights(name, rights, signal)
     if (!isJudged(member)) return done
@@ -181,7 +186,7 @@ export class MembershipReconciler implements Reconciler {
   /** @returns why the cluster can have none */
   async #namespace(name: string, signal: AbortSignal): Promise<string | undefined> {
     const { hub, namespaces, namespace } = this.#options
-    if (!isMemberName(name))
+    if (!isMemberCluster(name))
       return `${name} can be no member's name: use at most 63 lower-case letters, digits and -; join anew under such a name`
     if (name === namespace || RESERVED.test(name))
       return `the namespace ${name} is not for a member; join anew under another name`

@@ -44,14 +44,8 @@ export class SetReconciler implements Reconciler {
     const count = members.list().filter(({ metadata }) => isInSet(set, metadata.labels ?? {})).length
     const { status, reason, message } = emptiness(count)
     const before = set.status?.conditions ?? []
-    const { generation } = set.metadata
-    const observed = generation === undefined ? {} : { observedGeneration: generation }
     // The count is in the message: unlike others it is written when it moves.
-    const conditions = setCondition(
-      before,
-      { type: 'ClusterSetEmpty', status, reason, message, ...observed },
-      clock.now(),
-    )
+    const conditions = setCondition(before, { type: 'ClusterSetEmpty', status, reason, message }, clock.now())
     if (conditions === before) return done
     const patch = { metadata: versionOf(set), status: { conditions } }
     await hub.patch(managedClusterSets, key, patch, { kind: 'merge', subresource: 'status', signal })

@@ -13,18 +13,13 @@ interface WithConditions extends KubeObject {
  * The conditions with these said. One whose status and reason stay is left as it is: a message that only moves is worth no
  * write. Returns the very same array where nothing differs.
  */
-export function saying(
-  conditions: readonly Condition[],
-  said: readonly SaidOf[],
-  generation: number | undefined,
-  now: number,
-): readonly Condition[] {
+export function saying(conditions: readonly Condition[], said: readonly SaidOf[], now: number): readonly Condition[] {
   let next = conditions
   for (const { type, status, reason, message } of said) {
     const known = next.find((one) => one.type === type)
     if (known?.status === status && known.reason === reason) continue
-    const observed = generation === undefined ? {} : { observedGeneration: generation }
-    next = setCondition(next, { type, status, reason, message: message.slice(0, 1024), ...observed }, now)
+    // Of no generation, as those of OCM's own hub: a taint would make them old, and `kubectl wait` would wait for ever.
+    next = setCondition(next, { type, status, reason, message: message.slice(0, 1024) }, now)
   }
   return next
 }
@@ -51,7 +46,7 @@ export async function say<T extends WithConditions>(
   },
 ): Promise<T> {
   const stored = object.status?.conditions ?? []
-  const conditions = saying(stored, said, object.metadata.generation, now)
+  const conditions = saying(stored, said, now)
   if (conditions === stored && Object.keys(fields).length === 0) return object
   const status = { ...fields, ...(conditions !== stored && { conditions }) }
   return hub.patch(

@@ -1,0 +1,65 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { CLUSTER_NAME_LABEL } from '#kinds'
+import { aRequest, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
+import { approvalOf, type MemberRequest } from './approval.ts'
+import type { ManagedCluster } from './objects.ts'
+import { CONDITIONS } from './words.ts'
+
+const BOOTSTRAP = 'system:bootstrap:abcdef'
+
+describe('a request for a certificate', () => {
+  let pem = ''
+  let foreign = ''
+  beforeAll(async () => {
+    pem = (await aRequest(subjectOfMember('east', 'a'))).pem
+    foreign = (await aRequest([...subjectOfMember('east', 'a'), { O: ['system:masters'] }])).pem
+  })
+  const asks = (username: string, over: Partial<MemberRequest> = {}, request = pem): MemberRequest => ({
+    ...signingRequest(request, { username, groups: [] }),
+    metadata: { name: 'r', labels: { [CLUSTER_NAME_LABEL]: 'east' } },
+    ...over,
+  })
+  const aMember = (...conditions: readonly [type: string, status: 'True' | 'False'][]): ManagedCluster => ({
+    metadata: { name: 'east' },
+    status: {
+      conditions: conditions.map(([type, status]) => ({
+        ...{ type, status, reason: '', message: '' },
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      })),
+    },
+  })
+  const decide = (request: MemberRequest, member: ManagedCluster | undefined, users: readonly string[] = [BOOTSTRAP]) =>
+    approvalOf(request, users, (name) => (name === 'east' ? member : undefined)).kind
+
+  it('of a listed user is approved for a cluster that is no member yet', () =>
+    expect(decide(asks(BOOTSTRAP), aMember())).toBe('automatic'))
+
+  it('of a member itself is a renewal, whoever is listed', () =>
+    expect(decide(asks('system:open-cluster-management:east:a'), aMember([CONDITIONS.joined, 'True']), [])).toBe(
+      'renewal',
+    ))
+
+  it('waits for a person in every other case', () => {
+    const waits: readonly (readonly [string, MemberRequest, ManagedCluster | undefined])[] = [
+      ['somebody who is not listed', asks('somebody'), aMember()],
+      ['another agent of the same cluster', asks('system:open-cluster-management:east:b'), aMember()],
+      ['a listed user for a member that lives', asks(BOOTSTRAP), aMember([CONDITIONS.joined, 'True'])],
+      ['a listed user for a cluster that was denied', asks(BOOTSTRAP), aMember([CONDITIONS.accepted, 'False'])],
+      ['a listed user for a cluster nobody knows', asks(BOOTSTRAP), undefined],
+      ['a listed user who wants more groups', asks(BOOTSTRAP, {}, foreign), aMember()],
+      ['one that is approved', asks(BOOTSTRAP, { status: { conditions: [{ type: 'Approved' }] } }), aMember()],
+      ['one that is denied', asks(BOOTSTRAP, { status: { conditions: [{ type: 'Denied' }] } }), aMember()],
+      [
+        'one for another cluster',
+        asks(BOOTSTRAP, { metadata: { name: 'r', labels: { [CLUSTER_NAME_LABEL]: 'west' } } }),
+        aMember(),
+      ],
+      [
+        'one for another signer',
+        asks(BOOTSTRAP, { spec: { ...asks('').spec, signerName: 'example.com/s' } }),
+        aMember(),
+      ],
+    ]
+    for (const [who, request, member] of waits) expect(decide(request, member), who).toBe('wait')
+  })
+})

@@ -1,0 +1,141 @@
+import { API_CLIENT_SIGNER, judgeRequest, type SigningRequest } from '#authority'
+import { done, type Informer, type Outcome, type Reconciler } from '#controller'
+import { REGISTER_GROUP } from '#kinds'
+import type { KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
+import type { Clock } from '#model'
+import type { Logger } from '#runtime'
+import { conditionOf, type ManagedCluster, managedClusters } from './objects.ts'
+import { keyOf, versionOf } from './status.ts'
+import { ACCEPTED_AUTOMATICALLY, CONDITIONS } from './words.ts'
+
+/** A request for a certificate, as far as it is approved here. */
+export interface MemberRequest extends KubeObject, Pick<SigningRequest, 'spec'> {
+  readonly status?: {
+    readonly conditions?: readonly { readonly type: string }[]
+    readonly certificate?: string
+  }
+}
+
+export const memberRequests: Resource<MemberRequest> = {
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  plural: 'certificatesigningrequests',
+  kind: 'CertificateSigningRequest',
+  namespaced: false,
+}
+
+/** What is to be done about a request. All that is not approved here waits for a person; nothing is denied here. */
+export type Approval =
+  | { readonly kind: 'wait'; readonly why: string }
+  /** a member renews its certificate: if it may, by an access review */
+  | { readonly kind: 'renewal'; readonly cluster: string }
+  /** somebody whose requests are approved without a person */
+  | { readonly kind: 'automatic'; readonly cluster: string }
+
+/**
+ * Decides about a request by what it is and who asks. A member renews its own; who is listed may bring in clusters that are
+ * not members yet, and no other: a bootstrap credential is no way to the name of a member that lives.
+ */
+export function approvalOf(
+  request: MemberRequest,
+  users: readonly string[],
+  memberOf: (cluster: string) => ManagedCluster | undefined,
+): Approval {
+  const { conditions = [], certificate } = request.status ?? {}
+  const isDecided = certificate !== undefined || conditions.some(({ type }) => type === 'Approved' || type === 'Denied')
+  if (isDecided) return wait('it is decided')
+  const judged = judgeRequest(request, [API_CLIENT_SIGNER])
+  if (judged.kind === 'foreign') return wait('it is for another signer')
+  if (judged.kind === 'faulty') return wait(judged.message)
+  const { cluster } = judged.member
+  if (judged.isRenewal) return { kind: 'renewal', cluster }
+  if (!users.includes(request.spec?.username ?? '')) return wait('a person decides')
+  const member = memberOf(cluster)
+  if (!member) return wait(`there is no ManagedCluster ${cluster}`)
+  if (conditionOf(member, CONDITIONS.joined)?.status === 'True')
+    return wait(`${cluster} is a member already: a person decides`)
+  if (conditionOf(member, CONDITIONS.accepted)?.status === 'False')
+    return wait(`${cluster} was denied: a person decides`)
+  return { kind: 'automatic', cluster }
+}
+
+const wait = (why: string): Approval => ({ kind: 'wait', why })
+
+export interface ApprovalOptions {
+  readonly hub: KubeClient
+  readonly requests: Pick<Informer<MemberRequest>, 'get'>
+  readonly members: Pick<Informer<ManagedCluster>, 'get'>
+  /** whose requests are approved, and whose clusters are accepted once, without a person */
+  readonly users: readonly string[]
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Approves what needs no person: renewals of members, and what listed users ask for. */
+export class ApprovalReconciler implements Reconciler {
+  readonly name = 'certificate-approval'
+  readonly #options: ApprovalOptions
+
+  constructor(options: ApprovalOptions) {
+    this.#options = options
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const { requests, members, users, logger } = this.#options
+    const request = requests.get(key)
+    if (!request) return done
+    const approval = approvalOf(request, users, (name) => members.get({ name }))
+    if (approval.kind === 'wait') return done
+    const facts = { request: key.name, cluster: approval.cluster, user: request.spec?.username }
+    if (approval.kind === 'renewal' && !(await this.#mayRenew(request, signal))) {
+      logger.warn(facts, 'a certificate is not renewed: its member may not, as it is not accepted')
+      return done
+    }
+    // First: a request that is approved is not looked at again.
+    if (approval.kind === 'automatic') await this.#accept(approval.cluster, signal)
+    await this.#approve(request, signal)
+    logger.info(facts, approval.kind === 'renewal' ? 'a certificate is renewed' : 'a request was approved by rule')
+    return done
+  }
+
+  async #mayRenew({ spec = {} }: MemberRequest, signal: AbortSignal): Promise<boolean> {
+    const { username: user = '', groups = [], extra = {} } = spec
+    const resourceAttributes = {
+      ...{ group: REGISTER_GROUP, resource: 'managedclusters', subresource: 'clientcertificates', verb: 'renew' },
+    }
+    const body = {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      spec: { user, groups, extra, resourceAttributes },
+    }
+    const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
+    const answer = await this.#options.hub.request('POST', path, { body, contentType: 'application/json', signal })
+    return (answer as { status?: { allowed?: unknown } }).status?.allowed === true
+  }
+
+  async #approve(request: MemberRequest, signal: AbortSignal): Promise<void> {
+    const { hub, clock } = this.#options
+    const condition = {
+      type: 'Approved',
+      status: 'True',
+      reason: 'AutoApprovedByHubCSRApprovingController',
+      message: 'Auto approved by rule: the hub recognises the request',
+      lastUpdateTime: new Date(clock.now()).toISOString(),
+    }
+    const conditions = [...(request.status?.conditions ?? []), condition]
+    const body = { ...request, status: { ...request.status, conditions } }
+    const path = `/apis/certificates.k8s.io/v1/certificatesigningrequests/${encodeURIComponent(request.metadata.name)}/approval`
+    await hub.request('PUT', path, { body, contentType: 'application/json', signal })
+  }
+
+  /** Once: who denies it later is not overruled. */
+  async #accept(cluster: string, signal: AbortSignal): Promise<void> {
+    const { hub, members, clock, logger } = this.#options
+    const member = members.get({ name: cluster })
+    if (!member || member.spec?.hubAcceptsClient || member.metadata.annotations?.[ACCEPTED_AUTOMATICALLY]) return
+    const annotations = { [ACCEPTED_AUTOMATICALLY]: new Date(clock.now()).toISOString() }
+    const patch = { metadata: { ...versionOf(member), annotations }, spec: { hubAcceptsClient: true } }
+    await hub.patch(managedClusters, keyOf(member), patch, { kind: 'merge', signal })
+    logger.info({ cluster }, 'a cluster was accepted by rule')
+  }
+}
