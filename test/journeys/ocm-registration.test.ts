@@ -14,6 +14,7 @@ import {
   loadKubeconfig,
   namespaces,
   type Resource,
+  secrets,
   whole,
 } from '#kube'
 import { AGENT_NAMESPACE, noOcmAgent, type OcmAgent, startOcmAgent } from '../ocm-agent.ts'
@@ -70,6 +71,12 @@ describe.skipIf(noOcmAgent())(`the registration agent of Open Cluster Management
         | { renewTime?: string }
         | undefined
     )?.renewTime
+  const certificate = async () =>
+    (
+      (await member.get(secrets, { namespace: AGENT_NAMESPACE, name: 'hub-kubeconfig-secret' }))?.data as
+        | Record<string, string>
+        | undefined
+    )?.['tls.crt']
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ocm-'))
@@ -146,6 +153,18 @@ describe.skipIf(noOcmAgent())(`the registration agent of Open Cluster Management
     await expect.poll(renewal, { timeout: 60_000 }).toBeDefined()
     const before = await renewal()
     await expect.poll(renewal, { timeout: 60_000 }).not.toBe(before)
+  })
+
+  it('gets the next certificate by the one it has, without a person', { timeout: 120_000 }, async () => {
+    const before = await certificate()
+    // Gone from its Secret, the certificate is asked for anew, by the identity that the process still has.
+    const key = { namespace: AGENT_NAMESPACE, name: 'hub-kubeconfig-secret' }
+    await member.patch(secrets, key, { data: { 'tls.crt': null } }, { kind: 'merge' })
+    await expect
+      .poll(async () => (await asked()).filter(({ status }) => status?.certificate).length, { timeout: 90_000 })
+      .toBeGreaterThan(1)
+    await expect.poll(certificate, { timeout: 60_000 }).toBeTruthy()
+    expect(await certificate()).not.toBe(before)
   })
 
   it('sees nothing of another member', async () => {
