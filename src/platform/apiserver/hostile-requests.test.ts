@@ -65,6 +65,18 @@ describe('a request', () => {
     expect(await answerTo(listener, `${head}garbage`)).toMatch(/^HTTP\/1\.1 400 [\s\S]*is no gzip/)
   })
 
+  it('of YAML with very many keys keeps nobody waiting', async () => {
+    const { client } = await listening(await aServer())
+    const body = Array.from({ length: 30_000 }, (_, n) => `k${n}: v`).join('\n')
+    const from = performance.now()
+    const type = 'application/yaml'
+    const at = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+    expect((await client.ask('POST', at, { body, type })).code).toBe(422)
+    expect(performance.now() - from).toBeLessThan(8_000) // 25 s on two loaded cores where keys are compared with each other
+    const doubled = await client.ask('POST', at, { body: 'spec: {}\nspec: {}\n', type })
+    expect([doubled.code, doubled.body.message]).toEqual([400, expect.stringContaining('"spec" stands twice')])
+  })
+
   it('watches for as long as it likes, beyond what a timer holds too', async () => {
     const server = await aServer()
     const { client } = await listening(server)
