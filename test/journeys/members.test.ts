@@ -1,94 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
 import { aRequest, signingRequest, subjectOfMember } from '../../src/platform/authority/test/requests.ts'
-import { clusterpulse, eventually, program, type Running } from '../process.ts'
-import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
+import { embeddedHub, kubectlOf, type MemberHub, memberHubs } from '../member-hub.ts'
+import { eventually } from '../process.ts'
 
-/** A hub that looks after members, and `kubectl` as its administrator. */
-interface Hub extends AsyncDisposable {
-  readonly kubeconfig: string
-  readonly pid: number
-}
-
-async function embedded(folder: string): Promise<Hub> {
-  const args = ['up', '--demo', '--data-dir', join(folder, 'data'), '--port', '0', '--control-plane-port', '0']
-  const hub = clusterpulse([...args, '--ingester-port', '0'])
-  await hub.says(/on http:\/\/127\.0\.0\.1:\d+/)
-  return {
-    kubeconfig: join(folder, 'data', 'kubeconfig'),
-    pid: hub.pid,
-    // Asked, not killed: the agent it started ends with it and writes no more.
-    [Symbol.asyncDispose]: async () => void (await hub.kill('SIGTERM')),
-  }
-}
-
-/** The manager, as a service account with what `deploy/` grants and no more. */
-async function onKubernetes(folder: string): Promise<Hub> {
-  let real: RealApiServer | undefined
-  let redis: TestRedis | undefined
-  let manager: Running | undefined
-  const stop = async () => {
-    await manager?.kill('SIGTERM')
-    await redis?.[Symbol.asyncDispose]()
-    await real?.stop()
-  }
-  try {
-    real = await startRealApiServer()
-    if (!real) throw new Error('no real kube-apiserver')
-    redis = await startRedis()
-    const kubeconfig = join(folder, 'admin.yaml')
-    await writeFile(kubeconfig, real.kubeconfig)
-    const kubectl = kubectlOf(kubeconfig)
-    for (const from of [
-      ['-k', 'deploy/crds'],
-      ['-k', 'deploy/crds/ocm'],
-      ['-f', 'deploy/base/namespace.yaml'],
-    ])
-      await kubectl(['apply', '--server-side', ...from])
-    await kubectl(['wait', '--for=condition=Established', 'crd', '--all'])
-    const component = ['shared-roles', 'role', 'admission'].flatMap((name) => [
-      '-f',
-      `deploy/components/members/${name}.yaml`,
-    ])
-    await kubectl(['apply', '-n', 'clusterpulse', '-f', 'deploy/base/manager.yaml', ...component])
-    const token = (await kubectl(['-n', 'clusterpulse', 'create', 'token', 'clusterpulse-manager'])).trim()
-    const own = join(folder, 'manager.yaml')
-    await writeFile(own, real.kubeconfig.replace(/token: .*/, `token: ${token}`))
-    manager = clusterpulse(['manager', '--leader-elect'], {
-      env: {
-        ...{ KUBECONFIG: own, MEMBERS: 'true', INGESTER_ENABLED: 'false', DATA_DIR: join(folder, 'manager') },
-        ...{ REDIS_HOST: redis.host, REDIS_PORT: String(redis.port) },
-      },
-    })
-    return { kubeconfig, pid: manager.pid, [Symbol.asyncDispose]: stop }
-  } catch (error) {
-    await stop()
-    throw error
-  }
-}
-
-function kubectlOf(kubeconfig: string) {
-  return async (args: readonly string[], input?: string): Promise<string> => {
-    const run = program('kubectl', ['--kubeconfig', kubeconfig, ...args], input === undefined ? {} : { input })
-    const code = await run.ended()
-    if (code !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${code}: ${run.stderr()}${run.stdout()}`)
-    return run.stdout()
-  }
-}
-
-const noReal = noRealApiServer() ?? redisMissing
-const hubs = [
-  { title: 'the embedded hub', open: embedded, skip: noRealApiServer() },
-  { title: 'a hub on Kubernetes', open: onKubernetes, skip: noReal },
-].map((one) => ({ ...one, skip: process.env.CI_REQUIRE_ALL === '1' ? undefined : one.skip }))
-
-describe.each(hubs)('members of $title', ({ open, skip }) => {
+describe.each(memberHubs)('members of $title', ({ open, skip }) => {
   let folder = ''
-  let hub: Hub
+  let hub: MemberHub
   let kubectl: ReturnType<typeof kubectlOf>
 
   beforeAll(async () => {
@@ -294,10 +215,10 @@ describe.each(hubs)('members of $title', ({ open, skip }) => {
   )
 })
 
-describe.skipIf(hubs[0]?.skip !== undefined)('a member whose agent pushes', () => {
+describe.skipIf(memberHubs[0]?.skip !== undefined)('a member whose agent pushes', () => {
   it('is joined and available without a further step, and unknown within 15 s of its death', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'clusterpulse-member-'))
-    const hub = await embedded(folder)
+    const hub = await embeddedHub(folder)
     const kubectl = kubectlOf(hub.kubeconfig)
     try {
       const asks = {

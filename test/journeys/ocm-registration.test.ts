@@ -1,5 +1,4 @@
-import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -17,6 +16,7 @@ import {
   secrets,
   whole,
 } from '#kube'
+import { kubectlOf, type MemberHub, memberHubs } from '../member-hub.ts'
 import { AGENT_NAMESPACE, noOcmAgent, type OcmAgent, startOcmAgent } from '../ocm-agent.ts'
 import { clusterpulse, type Running } from '../process.ts'
 
@@ -42,23 +42,27 @@ interface Request extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[]; readonly certificate?: string }
 }
 
+const hubs = memberHubs.map((one) => ({ ...one, skip: noOcmAgent() ?? one.skip }))
+
 /** OCM's own agent, unchanged, beside a hub of ours: what docs/guide/members.md says of it. */
-describe.skipIf(noOcmAgent())(`the registration agent of Open Cluster Management (${noOcmAgent() ?? 'found'})`, () => {
+describe.each(hubs)('the registration agent of Open Cluster Management at $title', ({ open, skip }) => {
+  if (skip !== undefined) return void it.skip(skip)
+
   let directory: string
   let simulation: Running
-  let hub: Running
+  let hub: MemberHub
   let kube: KubeClient
   let member: KubeClient
-  let agent: OcmAgent
+  let agent: OcmAgent | undefined
   const at = (name: string) => join(directory, name)
 
   /** What people type. */
-  const kubectl = (...args: readonly string[]): Promise<string> =>
-    new Promise((resolve, reject) => {
-      execFile('kubectl', ['--kubeconfig', join(at('data'), 'kubeconfig'), ...args], (error, out, err) =>
-        error ? reject(new Error(`kubectl ${args.join(' ')}: ${err}`)) : resolve(out),
-      )
-    })
+  const kubectl = (...args: readonly string[]): Promise<string> => kubectlOf(hub.kubeconfig)(args)
+  const bootstrap = async (...args: readonly string[]): Promise<string> => {
+    const command = clusterpulse(['bootstrap-kubeconfig', '--kubeconfig', hub.kubeconfig, ...args])
+    expect(await command.ended(), command.stderr()).toBe(0)
+    return command.stdout()
+  }
   const conditions = async (): Promise<Record<string, string>> => {
     const cluster = await kube.get(clusters, { name: CLUSTER })
     const { conditions: list = [] } = (cluster?.status ?? {}) as { conditions?: Condition[] }
@@ -85,13 +89,9 @@ describe.skipIf(noOcmAgent())(`the registration agent of Open Cluster Management
       ...['--kubeconfig-out', at('members')],
     ])
     await simulation.says(/kubeconfig in/)
-    hub = clusterpulse([
-      ...['up', '--kubeconfig', at('members'), '--data-dir', at('data')],
-      ...['--port', '0', '--control-plane-port', '0', '--ingester-port', '0'],
-    ])
-    await hub.says(/on (http:\S+)/)
+    hub = await open(directory, ['--kubeconfig', at('members')])
     const clientOf = async (path: string) => createKubeClient(await accessForContext(await loadKubeconfig([path])))
-    kube = await clientOf(join(at('data'), 'kubeconfig'))
+    kube = await clientOf(hub.kubeconfig)
     member = await clientOf(at('members'))
     for (const kind of [clusterClaim, appliedManifestWork, managedClusterAddOn])
       await member.create(customResourceDefinitions, kind.crd() as unknown as KubeObject)
@@ -101,20 +101,63 @@ describe.skipIf(noOcmAgent())(`the registration agent of Open Cluster Management
       namespaced: false,
     }
     await member.create(claims, { metadata: { name: 'region.example.com' }, spec: { value: 'north' } })
-    const bootstrap = clusterpulse(['bootstrap-kubeconfig', '--kubeconfig', join(at('data'), 'kubeconfig')])
-    expect(await bootstrap.ended(), bootstrap.stderr()).toBe(0)
-    agent = await startOcmAgent({
-      cluster: CLUSTER,
-      bootstrap: bootstrap.stdout(),
-      member: readFileSync(at('members'), 'utf8'),
-    })
   }, 120_000)
   afterAll(async () => {
     for (const one of [agent, kube, member, hub, simulation]) await one?.[Symbol.asyncDispose]()
     rmSync(directory, { recursive: true, force: true })
   })
 
+  it('begins with a kubeconfig that lets it ask, and nothing else', { timeout: 60_000 }, async () => {
+    const text = await bootstrap()
+    writeFileSync(at('bootstrap'), text, { mode: 0o600 })
+    const canI = async (...question: readonly string[]) =>
+      (await kubectlOf(at('bootstrap'))(['auth', 'can-i', ...question]).catch(String)).includes('yes')
+    const csr = 'certificatesigningrequests.certificates.k8s.io'
+    const ofClusters = `managedclusters.${managedCluster.group}`
+    const may = [
+      ['create', csr],
+      ['create', ofClusters],
+      ['get', ofClusters],
+      ['get', 'configmaps', '-n', 'kube-public'],
+    ]
+    const mayNot = [
+      ['update', csr, '--subresource=approval'],
+      ['delete', csr],
+      ['delete', ofClusters],
+      ['update', ofClusters, '--subresource=status'],
+      ['patch', ofClusters],
+      ['update', 'managedclusters.register.open-cluster-management.io', '--subresource=accept'],
+      ['renew', 'managedclusters.register.open-cluster-management.io', '--subresource=clientcertificates'],
+      ['get', 'secrets', '-A'],
+      ['list', 'configmaps', '-A'],
+      ['create', 'serviceaccounts', '--subresource=token', '-n', 'open-cluster-management'],
+      ['create', 'clusterrolebindings.rbac.authorization.k8s.io'],
+    ]
+    const answers = await Promise.all([...may, ...mayNot].map((question) => canI(...question)))
+    expect(answers).toEqual([...may.map(() => true), ...mayNot.map(() => false)])
+  })
+
+  it('begins at the address that is given, by rights that are narrow again when somebody widened them', {
+    timeout: 60_000,
+  }, async () => {
+    const role = 'open-cluster-management:bootstrap'
+    const all = JSON.stringify({ rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }] })
+    await kubectl('patch', 'clusterrole', role, '--type=merge', '-p', all)
+    const text = await bootstrap('--server', 'https://hub.example:8443', '--ttl', '20m')
+    expect(text).toContain('"server": "https://hub.example:8443"')
+    const { users } = JSON.parse(text) as { users: [{ user: { token: string } }] }
+    const claims = users[0].user.token.split('.')[1] ?? ''
+    const { exp, iat } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as Record<string, number>
+    expect((exp ?? 0) - (iat ?? 0)).toBe(1_200)
+    expect(await kubectl('get', 'clusterrole', role, '-o', 'jsonpath={.rules[*].resources}')).not.toContain('*')
+  })
+
   it('asks to join, and may do nothing before a person says yes', { timeout: 120_000 }, async () => {
+    agent = await startOcmAgent({
+      cluster: CLUSTER,
+      bootstrap: readFileSync(at('bootstrap'), 'utf8'),
+      member: readFileSync(at('members'), 'utf8'),
+    })
     await expect.poll(asked, { timeout: 90_000 }).toHaveLength(1)
     const [request] = await asked()
     expect(request?.spec.signerName).toBe('kubernetes.io/kube-apiserver-client')
@@ -163,6 +206,8 @@ describe.skipIf(noOcmAgent())(`the registration agent of Open Cluster Management
     await expect
       .poll(async () => (await asked()).filter(({ status }) => status?.certificate).length, { timeout: 90_000 })
       .toBeGreaterThan(1)
+    const names = (await asked()).map(({ spec }) => spec.username)
+    expect(names).toContainEqual(expect.stringMatching(/^system:open-cluster-management:west:/))
     await expect.poll(certificate, { timeout: 60_000 }).toBeTruthy()
     expect(await certificate()).not.toBe(before)
   })
@@ -174,5 +219,35 @@ describe.skipIf(noOcmAgent())(`the registration agent of Open Cluster Management
       'Error',
     )
     expect(await kubectl('auth', 'can-i', 'get', 'secrets', '-n', CLUSTER, ...as).catch(String)).toContain('Error')
+  })
+
+  it('is a member under a role that collects what others hold', { timeout: 60_000 }, async () => {
+    const label = 'example.com/of-the-agents-people'
+    await kubectl('create', 'clusterrole', 'agents-people', `--aggregation-rule=${label}=true`)
+    await kubectl('create', 'clusterrolebinding', 'agents-people', '--clusterrole=agents-people', '--user=paula')
+    const isSeen = async () =>
+      (await kubectl('auth', 'can-i', 'get', 'managedclusters', '--as=paula').catch(String)).includes('yes')
+    expect(await isSeen()).toBe(false)
+    await kubectl(
+      'create',
+      'clusterrole',
+      'sees-members',
+      '--verb=get',
+      `--resource=managedclusters.${managedCluster.group}`,
+    )
+    await kubectl('label', 'clusterrole', 'sees-members', `${label}=true`)
+    await expect.poll(isSeen, { timeout: 30_000 }).toBe(true)
+    await kubectl('delete', 'clusterrole', 'sees-members')
+    await expect.poll(isSeen, { timeout: 30_000 }).toBe(false)
+  })
+
+  it('leaves a namespace that ends when its cluster and it are deleted', { timeout: 150_000 }, async () => {
+    await agent?.[Symbol.asyncDispose]()
+    agent = undefined
+    await kubectl('delete', 'managedcluster', CLUSTER, '--timeout=60s')
+    expect(await kube.get(leases, { namespace: CLUSTER, name: 'managed-cluster-lease' })).toBeDefined()
+    await kubectl('delete', 'namespace', CLUSTER, '--timeout=60s')
+    expect(await kube.get(whole(namespaces), { name: CLUSTER })).toBeUndefined()
+    expect(await kube.get(leases, { namespace: CLUSTER, name: 'managed-cluster-lease' })).toBeUndefined()
   })
 })

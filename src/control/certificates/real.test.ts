@@ -9,7 +9,7 @@ import { Manager } from '#controller'
 import { createKubeClient, type KubeClient } from '#kube'
 import { silentLogger } from '#runtime'
 import { noRealApiServer, startRealApiServer } from '../../../test/real-apiserver.ts'
-import { aRequest, openssl, opensslRequest, signingRequest } from '../../platform/authority/test/requests.ts'
+import { aRequest, openssl, opensslRequest, signerOf, signingRequest } from '../../platform/authority/test/requests.ts'
 import { certificateReconcilers } from './index.ts'
 import { certificateRequests } from './signing.ts'
 
@@ -56,13 +56,7 @@ async function ours(): Promise<Side> {
 async function theirs(): Promise<Side> {
   const started = await startRealApiServer()
   if (!started) throw new Error('no real kube-apiserver')
-  const key = openssl(['genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256'])
-  const config = '[req]\ndistinguished_name = dn\n[dn]\n'
-  const more = ['-subj', '/CN=clients', '-days', '3650', '-addext', 'basicConstraints=critical,CA:TRUE']
-  const cert = openssl(['req', '-x509', '-new', '-config', 'cnf', '-key', 'key.pem', ...more], {
-    'key.pem': key,
-    cnf: config,
-  })
+  const { certificate, key } = signerOf('clients')
   const signs = await started.runControllers(
     ['certificatesigningrequest-signing-controller'],
     [
@@ -70,7 +64,7 @@ async function theirs(): Promise<Side> {
       '--cluster-signing-key-file={dir}/signer.key',
       '--cluster-signing-duration=720h',
     ],
-    { 'signer.crt': cert, 'signer.key': key },
+    { 'signer.crt': certificate, 'signer.key': key },
   )
   if (!signs) throw new Error(`no ${CONTROLLER}`)
   const kube = createKubeClient(started.access)

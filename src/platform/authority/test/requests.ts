@@ -96,3 +96,12 @@ export function opensslRequest(
   ]
   return openssl(args, { cnf: config })
 }
+
+/** The CA that a signing controller of Kubernetes signs with, in PEM. */
+export function signerOf(name: string): { readonly certificate: string; readonly key: string } {
+  const key = openssl(['genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256'])
+  const config = '[req]\ndistinguished_name = dn\n[dn]\n'
+  const more = ['-subj', `/CN=${name}`, '-days', '3650', '-addext', 'basicConstraints=critical,CA:TRUE']
+  const files = { 'key.pem': key, cnf: config }
+  return { key, certificate: openssl(['req', '-x509', '-new', '-config', 'cnf', '-key', 'key.pem', ...more], files) }
+}
