@@ -2,10 +2,14 @@ import { randomBytes, X509Certificate } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JoinStep } from '#ingest'
 import { secrets } from '#kube'
+import { systemClock } from '#model'
+import { silentLogger } from '#runtime'
 import { certificateRequest, newKey, proofOf } from '../../pipeline/agent/join/certificate-request.ts'
+import { approve } from './approval.ts'
 import { certificateRequests, stateOf } from './certificate-request.ts'
 import { accept, MembershipError, refuse, revokeMember } from './decisions.ts'
-import { managedClusters } from './members.ts'
+import { HubJoins } from './join-desk.ts'
+import { CERTIFICATES_ANNOTATION, certificatesOf, type Members, managedClusters, revokedAt } from './members.ts'
 import { aJoiningHub, aMachine, cluster, type JoiningHub, NAMESPACE, told } from './testing/joining-hub.ts'
 
 const HOUR_MS = 3_600_000
@@ -270,6 +274,68 @@ describe('the certificate of a member', () => {
     expect(hub.facts.filter(({ cluster: of }) => of === member.name).map(({ event }) => event)).toContain(
       'member_revoked',
     )
+  })
+})
+
+describe('a revocation', () => {
+  it('ends what was asked before, also a request that was signed and waits for the cluster to be accepted', async () => {
+    const name = aName()
+    const stolen = told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS)).asked)
+    await expect.poll(() => requestsOf(name)).toHaveLength(1)
+    await approve(hub.kube, (await requestsOf(name))[0]!, { reason: 'Test', message: 'by kubectl' })
+    await expect.poll(async () => stateOf((await requestsOf(name))[0]!).kind).toBe('signed')
+    await revoke(name)
+    await expect.poll(() => hub.members.revocation(name)).toBeDefined()
+    const rightful = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    const joining = told(hub, rightful.asked)
+    await expect.poll(() => requestsOf(name)).toHaveLength(2)
+    await accept({ hub: hub.kube, cluster: name })
+    expect(joinedBy(await joining).kind).toBe('joined')
+    expect((await stolen).at(-1)).toEqual(over('join_refused', /revoked/))
+  })
+
+  it('is not undone by a certificate that is handed out where nobody has heard of it yet', async () => {
+    const member = await aMember()
+    const { name } = member
+    const before = hub.members.get(name)!
+    await hub.kube.patch(
+      managedClusters,
+      { name },
+      { metadata: { annotations: { [CERTIFICATES_ANNOTATION]: revokedAt(Date.now()) } } },
+      { kind: 'merge' },
+    )
+    const behind = {
+      ...{ isSynced: true, get: () => before, isAccepted: () => true, revocation: () => undefined },
+      counts: (_: string, fingerprint: string) => certificatesOf(before).includes(fingerprint),
+      onChange: () => () => undefined,
+    } as unknown as Members // as it looks a moment before the revocation arrives
+    let handedOut = 0
+    const patch: typeof hub.kube.patch = (...parameters) =>
+      hub.kube.patch(...parameters).finally(() => {
+        if (parameters[0].plural === managedClusters.plural) handedOut++
+      })
+    const watched = new Proxy(hub.kube, {
+      get: (kube, name) => {
+        if (name === 'patch') return patch
+        const value: unknown = Reflect.get(kube, name, kube)
+        return typeof value === 'function' ? value.bind(kube) : value
+      },
+    })
+    await using desk = new HubJoins({
+      ...{ hub: watched, tokens: hub.tokens, members: behind, clock: systemClock, logger: silentLogger },
+      ...{ clientRoots: async () => hub.authority.pem, serverRoots: () => '', record: () => undefined },
+    })
+    desk.start()
+    const stop = new AbortController()
+    const renewing = (async () => {
+      for await (const step of desk.ask(renewal(member).asked, stop.signal)) if (step.kind !== 'pending') return step
+      return undefined
+    })()
+    await expect.poll(() => handedOut).toBeGreaterThan(0)
+    stop.abort()
+    expect(await renewing).toBeUndefined()
+    const after = await hub.kube.get(managedClusters, { name })
+    expect(after?.metadata.annotations?.[CERTIFICATES_ANNOTATION]).toMatch(/^revoked-/)
   })
 })
 

@@ -50,6 +50,12 @@ const LOOK_EVERY_MS = seconds(30)
 /** After a write of ours: how long its arrival here is awaited. */
 const SEEN_WITHIN_MS = seconds(5)
 
+interface Seen {
+  readonly isAccepted: boolean
+  readonly revocation: string | undefined
+  readonly revocations: number
+}
+
 type Over = JoinStep & { readonly kind: 'over' }
 const over = (code: Over['code'], message: string, retryAfterMs = 0): Over => ({
   kind: 'over',
@@ -69,8 +75,8 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   readonly #byAddress = new Map<string, number>()
   readonly #waiting = new Map<string, Set<() => void>>()
   readonly #unlisten: (() => void)[]
-  /** members at the last look */
-  readonly #seen = new Map<string, { readonly isAccepted: boolean; readonly revocation: string | undefined }>()
+  /** members at the last look, and how often they were revoked since this process began */
+  readonly #seen = new Map<string, Seen>()
   #inAll = 0
 
   constructor(options: HubJoinsOptions) {
@@ -127,13 +133,15 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   async *#serve(asked: JoinAsked, signal: AbortSignal): AsyncIterable<JoinStep> {
     const { logger } = this.#options
     const stop = new AbortController()
+    // Before what it shows is looked at: what counted then and was revoked since counts no more.
+    const revocations = this.#revocationsOf(asked.cluster)
     try {
       const request = await this.#take(asked, signal)
       if ('kind' in request) {
         yield request
         return
       }
-      yield* this.#decided(asked, request, AbortSignal.any([signal, stop.signal]))
+      yield* this.#decided(asked, request, revocations, AbortSignal.any([signal, stop.signal]))
     } catch (error) {
       if (signal.aborted) return
       if (!isKubeError(error)) throw error
@@ -144,13 +152,19 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     }
   }
 
+  #refuse(asked: JoinAsked, reason: string): Over {
+    this.#record(asked, { event: 'join_refused', reason })
+    return over('join_refused', reason)
+  }
+
+  #revocationsOf(cluster: string): number {
+    return this.#seen.get(cluster)?.revocations ?? 0
+  }
+
   /** Who asks may, and what is asked stands in the hub's API. @returns why not */
   async #take(asked: JoinAsked, signal: AbortSignal): Promise<AskedCertificate | Over> {
     const { cluster, token } = asked
-    const refuse = (reason: string): Over => {
-      this.#record(asked, { event: 'join_refused', reason })
-      return over('join_refused', reason)
-    }
+    const refuse = (reason: string): Over => this.#refuse(asked, reason)
     if (!this.#options.members.isSynced)
       return over(
         'join_unavailable',
@@ -250,7 +264,13 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       await this.#changed(cluster, signal)
   }
 
-  async *#decided(asked: JoinAsked, { object }: AskedCertificate, signal: AbortSignal): AsyncIterable<JoinStep> {
+  /** @param revocations of the cluster, when it was asked */
+  async *#decided(
+    asked: JoinAsked,
+    { object }: AskedCertificate,
+    revocations: number,
+    signal: AbortSignal,
+  ): AsyncIterable<JoinStep> {
     const { members, clock } = this.#options
     const { cluster } = asked
     const request = object.metadata.name
@@ -258,6 +278,10 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     let said = ''
     for (;;) {
       const changed = this.#changed(cluster, signal)
+      if (this.#revocationsOf(cluster) !== revocations) {
+        yield this.#refuse(asked, 'the cluster was revoked meanwhile; it must join anew, with a new join token')
+        return
+      }
       const seen = this.#requests.get({ name: request })
       const state = seen ? stateOf(seen) : ({ kind: 'pending' } as const)
       const isAccepted = isClusterName(cluster) && members.isAccepted(cluster)
@@ -302,10 +326,11 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const { hub, members } = this.#options
     const known = members.get(cluster)
     if (!known) return
-    // Of two at a time one may go missing: it is written when that is seen.
+    const { resourceVersion } = known.metadata
     const certificates = withCertificate(certificatesOf(known), fingerprint)
-    const body = { metadata: { annotations: { [CERTIFICATES_ANNOTATION]: certificates } } }
-    await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge', signal })
+    // Of what was read and no other: a revocation that is on its way here stays, and so do certificates handed out meanwhile.
+    const body = { metadata: { resourceVersion, annotations: { [CERTIFICATES_ANNOTATION]: certificates } } }
+    await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge', signal }).catch(unless('conflict'))
   }
 
   /** Resolves when something about the cluster changed, after a while, or when the signal aborts. */
@@ -336,11 +361,14 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const { members, record, onRevoked, tellsMembers } = this.#options
     if (!isClusterName(cluster)) return
     const before = this.#seen.get(cluster)
-    const now = { isAccepted: members.isAccepted(cluster), revocation: members.revocation(cluster) }
+    const revocation = members.revocation(cluster)
+    const isRevoked = revocation !== undefined && revocation !== before?.revocation
+    const revocations = (before?.revocations ?? 0) + (isRevoked ? 1 : 0)
+    const now: Seen = { isAccepted: members.isAccepted(cluster), revocation, revocations }
     this.#seen.set(cluster, now)
     // What was there when this process began is no news.
     if (!members.isSynced || !tellsMembers) return
-    if (now.revocation !== undefined && now.revocation !== before?.revocation) {
+    if (isRevoked) {
       onRevoked(cluster)
       record({ event: 'member_revoked', cluster, reason: 'no certificate of it counts any more' })
     }
@@ -371,7 +399,7 @@ function wantedWords(cluster: string, request: string, state: string, isAccepted
   return `accepted; the certificate of request ${request} is about to be signed`
 }
 
-function unless(reason: 'already_exists'): (error: unknown) => void {
+function unless(reason: 'already_exists' | 'conflict'): (error: unknown) => void {
   return (error) => {
     if (!isKubeError(error, reason)) throw error
   }
