@@ -226,6 +226,22 @@ describe('history of several things', () => {
     )
   })
 
+  it.each([
+    ['=HYPERLINK("http://x")', `"'=HYPERLINK(""http://x"")"`],
+    ['@SUM(A1)', "'@SUM(A1)"],
+    ['-2+3', "'-2+3"],
+    ['\n=1+1', `"'\n=1+1"`],
+    ['\uff1d1+1', "'\uff1d1+1"],
+  ])('keeps %j in the CSV a text, which a spreadsheet would run', (csv, cell) => {
+    const points: (readonly [number, number])[] = [[0, -1]]
+    const view = {
+      ...{ start: 0, end: 60, step: 60, spans: [] },
+      metrics: [{ name: 'operator_health', unit: '', title: 'Health' }],
+      series: [{ metric: 'operator_health', labels: { cluster: 'west', operator: csv }, points }],
+    }
+    expect(historyCsv(view as unknown as HistoryView)).toContain(`,west,${cell},-1,false\r\n`)
+  })
+
   it('marks in the CSV what was made up for the demonstration', () => {
     const csv = historyCsv({
       ...{ start: 0, end: 120, step: 60 },

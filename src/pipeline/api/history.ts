@@ -14,6 +14,7 @@ import {
 import { type Body, BodyCache } from './bodies.ts'
 import { RefusedError } from './problem.ts'
 import { askedStep, wholeSteps } from './steps.ts'
+import { csvCell } from './type-rows.ts'
 import { byText, type VisibleCluster } from './views.ts'
 import type { Window } from './window.ts'
 
@@ -241,8 +242,6 @@ function seriesOf({ cluster, scope, metrics, keys }: HistoryQuestion, answer: Ra
       ]),
     }))
 }
-
-const csvCell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
 /**
  * One row per time and thing, one column per metric, and in the last whether the numbers were made up for the demonstration; RFC 4180.

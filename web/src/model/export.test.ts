@@ -20,7 +20,7 @@ describe('export', () => {
   it('writes any text so that a CSV reader reads it back, formulas excepted', () =>
     fc.assert(
       fc.property(fc.string(), (text) => {
-        expect(readCsv(csvOf(text))[1]).toBe(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)
+        expect(readCsv(csvOf(text))[1]).toBe(/^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text)
       }),
     ))
   it('says in CSV why there is no value, and null in JSON, never 0', () => {
