@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
@@ -468,6 +471,41 @@ describe('the page', () => {
         { code: 'route_not_found', error: expect.any(String), requestId: expect.any(String) },
       ])
     }
+    await rm(root, { recursive: true })
+  })
+})
+
+describe('a path that means the API and is written otherwise', () => {
+  const raw = async (base: string, path: string) => {
+    const { hostname, port } = new URL(base)
+    // As it is: fetch writes paths anew.
+    const asked = request({ hostname, port, path, headers: { accept: 'text/html' } }).end()
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    return { status: response.statusCode, body: JSON.parse(await text(response)) as unknown }
+  }
+
+  it('gets no page for an answer, and what it is told in the format of the tool that asks', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'page-'))
+    await writeFile(join(root, 'index.html'), '<!doctype html><title>page</title>')
+    await using world = await aWorld({}, { webRoot: root })
+    const base = await world.server.start()
+    const paths = [
+      '//api/v1/clusters',
+      '///api/v2/clusters',
+      '//healthz',
+      '/./api/v1/clusters',
+      '/x/../api/v1/clusters',
+      '/%2fapi/v1/clusters',
+    ]
+    for (const path of paths)
+      expect(await raw(base, path), path).toEqual({
+        status: 404,
+        body: { code: 'route_not_found', error: expect.any(String), requestId: expect.any(String) },
+      })
+    expect(await raw(base, '//api/v1/query?query=up')).toMatchObject({
+      status: 404,
+      body: { status: 'error', errorType: expect.any(String), code: 'route_not_found' },
+    })
     await rm(root, { recursive: true })
   })
 })

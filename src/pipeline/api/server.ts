@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { posix } from 'node:path'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { openStream, openStreamSocket, type Access as Rule } from '#http'
 import { SignInFailedError } from '#identity'
@@ -107,7 +108,7 @@ export function apiServer(options: ApiOptions): ApiServer {
       reply.header('set-cookie', [...thrown.cookies])
     if (body.retryAfterSeconds !== undefined) reply.header('retry-after', String(body.retryAfterSeconds))
     reply.code(status).headers({ ...securityHeaders, 'cache-control': 'private, no-store', 'x-request-id': request.id })
-    const marks = isPromQlPath(pathOf(request)) ? promQlMarks(status) : {}
+    const marks = isPromQlPath(plainPath(pathOf(request))) ? promQlMarks(status) : {}
     return reply.type('application/json').send(Buffer.from(`${JSON.stringify({ ...marks, ...body })}\n`))
   }
 
@@ -191,7 +192,7 @@ export function apiServer(options: ApiOptions): ApiServer {
   app.setNotFoundHandler(async (request, reply) => {
     const path = pathOf(request)
     // `/-/` and `/federate` are Prometheus' own: a tool that looks there must not take the page for an answer.
-    const isApi = /^\/(api|healthz|readyz|metrics|-|federate)(\/|$)/.test(path)
+    const isApi = /^\/(api|healthz|readyz|metrics|-|federate)(\/|$)/.test(plainPath(path))
     const isGuarded = /^\/api\/(v2|v1\/(clusters|custom-types))(\/|$)/.test(path)
     if (isGuarded && !(await admission.identify(request, reply))) throw unauthenticated()
     const allowed = known.filter((one) => one.pattern.test(path)).flatMap((one) => one.methods)
@@ -279,6 +280,14 @@ function varyOf(known: unknown, { routeOptions: { config } }: FastifyRequest, cr
 }
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url
+
+/** What a path means to whoever wrote it: `//api`, as of a base address that ends with a slash, asks the API and not the page. */
+function plainPath(path: string): string {
+  const decoded = path.replace(/%[0-7][0-9a-f]/gi, (escaped) =>
+    String.fromCharCode(Number.parseInt(escaped.slice(1), 16)),
+  )
+  return posix.normalize(decoded).replace(/^\/+/, '/')
+}
 
 function measurements({ metrics }: ApiOptions, { counts }: BodyCache) {
   const buckets = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 5]
