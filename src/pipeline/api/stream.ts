@@ -72,10 +72,14 @@ interface StreamParts {
   readonly attention?: Pick<Attention, 'look'>
 }
 
+/** What comes in one go is told in one go. */
+const AT_ONCE_MS = 5
+const MAX_GATHER_MS = 500
+
 /**
  * Streams: what is true, then what moves. Server-sent events or a WebSocket, with equal content.
  *
- *   bus ─► history, dirty names ─(gather 50 ms)─► one frame per group or query ─► one shared buffer to each client of it
+ *   bus ─► history, dirty names ─(at once, or 50 ms after the last)─► one frame per group or query ─► one shared buffer to each client of it
  *   policies, time ─► access view asked again ─► group changed? ─► `access`, then a snapshot that replaces everything
  *
  * Each client holds the state of one place in the history. `ready` ones hold the newest and are told what moves; the others (they
@@ -99,6 +103,8 @@ export class StreamHub implements AsyncDisposable {
   /** the place in the history that all who are ready hold */
   #flushed = 0
   #gathering = false
+  /** when it was last told what moved, and how long that took, ms */
+  #told = { at: Number.NEGATIVE_INFINITY, tookMs: 0 }
   /** what was last said of the store, to compare */
   #storeState: string
   #steadyAt: number
@@ -279,10 +285,19 @@ export class StreamHub implements AsyncDisposable {
   #soon(): void {
     if (this.#gathering || this.#count === 0) return
     this.#gathering = true
-    this.#later(this.#parts.config.streamGatherMs ?? 50, () => {
+    this.#later(this.#gatherMs(), () => {
       this.#gathering = false
+      const begun = performance.now()
       this.#flush()
+      this.#told = { at: performance.now(), tookMs: performance.now() - begun }
     })
+  }
+
+  /** What comes alone is told at once, what comes soon after it together; telling takes no more than half of the time. */
+  #gatherMs(): number {
+    const { at, tookMs } = this.#told
+    const gatherMs = Math.max(this.#parts.config.streamGatherMs ?? 50, Math.min(tookMs, MAX_GATHER_MS))
+    return Math.max(AT_ONCE_MS, gatherMs - (performance.now() - at))
   }
 
   /** One frame per group and query, one buffer for all who are told it. */

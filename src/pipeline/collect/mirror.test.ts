@@ -263,6 +263,40 @@ describe('what is followed', () => {
   })
 })
 
+describe('what moves', () => {
+  it('after a quiet time is told at once, and what follows soon is gathered', async () => {
+    const time = new VirtualTime(1_000_000)
+    const { kube, put } = await served()
+    let arrived = 0
+    const watch = async function* (resource: Resource<unknown>, options: WatchOptions & { signal: AbortSignal }) {
+      for await (const event of kube.watch(resource, options)) {
+        yield event
+        arrived += 1 // it was taken
+      }
+    }
+    const { round, hub } = aReader({ ...kube, watch } as unknown as KubeClient, { clock: time })
+    await round()
+    await time.advance(5_000, settled)
+    const move = async (name: string) => {
+      const before = arrived
+      await put(aPod(name))
+      await until(() => arrived > before)
+      await settled()
+    }
+    const told = hub.steps.length
+    await move('a')
+    await time.advance(20, settled)
+    expect(hub.steps.length).toBe(told + 1)
+    await move('b')
+    await move('c')
+    await time.advance(50, settled)
+    expect(hub.steps.length).toBe(told + 1)
+    await time.advance(60, settled)
+    expect(hub.steps.length).toBe(told + 2)
+    expect(hub.rowsOf('pods')?.size).toBe(3)
+  })
+})
+
 describe('a watch that is no good', () => {
   it('for want of the right: the read is polled with every round, which says why, and is tried again when roles may be mended', async () => {
     const time = new VirtualTime(1_000_000)

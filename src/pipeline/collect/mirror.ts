@@ -9,8 +9,10 @@ import { setsOf, stepOf } from './steps.ts'
 import type { Collector, FoldContext, Read, ReadEvent } from './types.ts'
 import type { WatchBudget } from './watch-budget.ts'
 
-/** Changes that come together are told together. */
+/** Changes that come so soon after a step are told together. */
 const GATHER_MS = 100
+/** Where nothing moved for longer: what comes together is told together, and waits for nothing else. */
+const AT_ONCE_MS = 10
 /** What changes all the time is told less often the more it costs: so many times what making it took. */
 const PAUSE_PER_COST = 4
 
@@ -170,7 +172,8 @@ export class Mirror {
   async #tell(): Promise<void> {
     const { clock } = this.#options
     const { signal } = this.#leaving
-    await clock.sleep(GATHER_MS, this.#leaving.signal)
+    // The last step was a pause ago, or more.
+    await clock.sleep(AT_ONCE_MS, signal)
     while (!signal.aborted && !this.#isHeld) {
       const moved = this.#moved()
       if (moved.length === 0) return
@@ -181,7 +184,7 @@ export class Mirror {
           .filter(({ parts, tables }) => parts.length + tables.length > 0),
       )
       if (said.length > 0) await this.#hand(said, madeAt)
-      await clock.sleep(Math.max(GATHER_MS, PAUSE_PER_COST * costMs), this.#leaving.signal)
+      await clock.sleep(Math.max(GATHER_MS, PAUSE_PER_COST * costMs), signal)
     }
   }
 
