@@ -223,6 +223,7 @@ describe.skipIf(missingOriginal())(`schemas beside a real kube-apiserver (${miss
       'apis/networking.k8s.io/v1',
       'apis/storage.k8s.io/v1',
       'apis/coordination.k8s.io/v1',
+      'apis/certificates.k8s.io/v1',
       'apis/events.k8s.io/v1',
       'apis/rbac.authorization.k8s.io/v1',
       'apis/apiextensions.k8s.io/v1',

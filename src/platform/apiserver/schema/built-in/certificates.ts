@@ -34,7 +34,10 @@ export const certificateSigningRequest = kindOf(
           username: text('set by the server: who created the request'),
           uid: text('set by the server: identity of who created it'),
           groups: strings('set by the server: groups of who created it'),
-          extra: map(strings('what it says of them'), 'set by the server: what else is known of who created it'),
+          extra: map(
+            { type: 'array', items: { type: 'string' }, description: 'what it says of them' },
+            'set by the server: what else is known of who created it',
+          ),
         },
         { required: ['request', 'signerName'] },
       ),
