@@ -4,28 +4,40 @@ import type { Caller } from './tokens.ts'
 
 /** A ticket opens one stream within this time, ms. */
 const TICKET_MS = 30_000
-/** Names that nobody took yet; beyond them the oldest goes. */
-const MAX_NAMES = 10_000
+/** Names that nobody took yet; beyond them the oldest goes: that of the same user first. */
+const MAX_NAMES = 50_000
+const MAX_NAMES_OF_ONE = 1000
 
 /** Names that can be taken once, by whichever process is first. */
 export interface OneTimeNames {
-  set(name: string, ttlMs: number): Promise<void>
+  /** @param owner for whom it is: who sets many loses own ones */
+  set(name: string, ttlMs: number, owner: string): Promise<void>
   /** @returns whether it was there, and is this caller's now */
   take(name: string): Promise<boolean>
 }
 
 /** Those of one process alone. */
 export class OwnNames implements OneTimeNames {
-  readonly #names = new Set<string>()
+  readonly #names = new Map<string, string>()
+  readonly #byOwner = new Map<string, Set<string>>()
 
-  async set(name: string): Promise<void> {
-    const [oldest] = this.#names
-    if (oldest !== undefined && this.#names.size >= MAX_NAMES) this.#names.delete(oldest)
-    this.#names.add(name)
+  async set(name: string, _ttlMs: number, owner: string): Promise<void> {
+    const own = this.#byOwner.get(owner)
+    const [oldest] = own && own.size >= MAX_NAMES_OF_ONE ? own : this.#names.size >= MAX_NAMES ? this.#names.keys() : []
+    if (oldest !== undefined) await this.take(oldest)
+    this.#names.set(name, owner)
+    const names = this.#byOwner.get(owner) ?? new Set()
+    this.#byOwner.set(owner, names.add(name))
   }
 
   async take(name: string): Promise<boolean> {
-    return this.#names.delete(name)
+    const owner = this.#names.get(name)
+    if (owner === undefined) return false
+    this.#names.delete(name)
+    const names = this.#byOwner.get(owner)
+    names?.delete(name)
+    if (names?.size === 0) this.#byOwner.delete(owner)
+    return true
   }
 }
 
@@ -60,7 +72,7 @@ export class Tickets {
   }: Caller): Promise<{ readonly ticket: string; readonly expiresAt: number }> {
     const until = this.#clock.now() + TICKET_MS
     const name = randomBytes(18).toString('base64url')
-    await this.#names.set(name, TICKET_MS)
+    await this.#names.set(name, TICKET_MS, userId)
     const content: Content = [name, until, userId, isAdmin, Number.isFinite(expiresAt) ? expiresAt : null]
     const text = Buffer.from(JSON.stringify(content)).toString('base64url')
     return { ticket: `${text}.${this.#seal(text).toString('base64url')}`, expiresAt: until }
