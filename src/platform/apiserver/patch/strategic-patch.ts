@@ -1,6 +1,7 @@
-import { equalJson, isMap, type Json, own, setOwn } from '../schema/json.ts'
+import { isMap, type Json, own, setOwn } from '../schema/json.ts'
 import type { Schema } from '../types.ts'
 import { PatchError } from './error.ts'
+import { idText, KeyedList } from './keyed-list.ts'
 
 const MAX_DEPTH = 200
 const DIRECTIVE = '$patch'
@@ -73,10 +74,12 @@ function mergeField(
   return ordered(merged, value.map(idOf), live.map(idOf), idOf)
 }
 
-const withoutRepeats = (list: readonly unknown[]): unknown[] =>
-  list.filter((item, at) => list.findIndex(same(item)) === at)
+const textsOf = (list: readonly unknown[]): ReadonlySet<string> => new Set(list.map(idText))
 
-const same = (item: unknown) => (other: unknown) => equalJson(item, other)
+function withoutRepeats(list: readonly unknown[]): unknown[] {
+  const first = placesOf(list)
+  return list.filter((item, at) => first.get(idText(item)) === at)
+}
 
 function mergeItems(
   old: readonly unknown[],
@@ -88,7 +91,7 @@ function mergeItems(
 ): unknown[] {
   if (patch.some((item) => isMap(item) && item[DIRECTIVE] === 'replace'))
     return whole(patch.filter((item) => !(isMap(item) && item[DIRECTIVE] === 'replace'))) as unknown[]
-  let result: unknown[] = [...old]
+  const result = new KeyedList(old, mergeKey)
   for (const item of patch) {
     if (!isMap(item)) throw new PatchError(422, `${field}: an item to merge must be an object`)
     const id = own(item, mergeKey)
@@ -97,19 +100,12 @@ function mergeItems(
         422,
         `map: ${JSON.stringify(item).slice(0, 200)} does not contain declared merge key: ${mergeKey}`,
       )
-    const isIt = (other: unknown) => isMap(other) && equalJson(own(other, mergeKey), id)
     if (item[DIRECTIVE] === 'merge')
       throw new PatchError(400, `${field}: merging lists cannot yet be specified in the patch`)
-    if (item[DIRECTIVE] === 'delete') {
-      result = result.filter((other) => !isIt(other))
-      continue
-    }
-    const at = result.findIndex(isIt)
-    const merged = mergeMap(at < 0 ? {} : (result[at] as Json), item, items, depth + 1)
-    if (at < 0) result.push(merged)
-    else result[at] = merged
+    if (item[DIRECTIVE] === 'delete') result.remove(id)
+    else result.update(id, (live) => mergeMap(live ?? {}, item, items, depth + 1))
   }
-  return result
+  return result.items()
 }
 
 function deletePrimitives(result: Json, patch: Json): void {
@@ -118,12 +114,13 @@ function deletePrimitives(result: Json, patch: Json): void {
     if (!Array.isArray(gone)) throw new PatchError(400, `${key} must be a list`)
     const field = key.slice(DELETE_PRIMITIVES.length)
     const list = own(result, field)
-    if (Array.isArray(list))
-      setOwn(
-        result,
-        field,
-        list.filter((item) => !gone.some(same(item))),
-      )
+    if (!Array.isArray(list)) continue
+    const texts = textsOf(gone)
+    setOwn(
+      result,
+      field,
+      list.filter((item) => !texts.has(idText(item))),
+    )
   }
 }
 
@@ -151,26 +148,41 @@ function ordered(
   live: readonly unknown[],
   idOf: (item: unknown) => unknown,
 ): unknown[] {
-  const place = (ids: readonly unknown[], item: unknown) => ids.findIndex(same(idOf(item)))
-  const named = list.filter((item) => place(order, item) >= 0).sort((a, b) => place(order, a) - place(order, b))
-  const others = list.filter((item) => place(order, item) < 0)
+  const [inOrder, onServer] = [placesOf(order), placesOf(live)]
+  const placed = list.map((item) => {
+    const id = idText(idOf(item))
+    return { item, place: inOrder.get(id) ?? -1, live: onServer.get(id) ?? -1 }
+  })
+  const named = placed.filter(({ place }) => place >= 0).sort((a, b) => a.place - b.place)
+  const others = placed.filter(({ place }) => place < 0)
   const result: unknown[] = []
-  while (named.length > 0 && others.length > 0) {
-    const at = place(live, named[0])
-    const takesOther = at >= 0 && place(live, others[0]) < at
-    result.push(takesOther ? others.shift() : named.shift())
+  let next = 0
+  for (const { item, live: at } of named) {
+    for (let other = others[next]; other && other.live < at; other = others[++next]) result.push(other.item)
+    result.push(item)
   }
-  return [...result, ...named, ...others]
+  return [...result, ...others.slice(next).map(({ item }) => item)]
+}
+
+/** The first place of each id. */
+function placesOf(ids: readonly unknown[]): ReadonlyMap<string, number> {
+  const places = new Map<string, number>()
+  ids.forEach((id, at) => {
+    const text = idText(id)
+    if (!places.has(text)) places.set(text, at)
+  })
+  return places
 }
 
 /** The items of a patch must stand in the order the patch asks for. */
 function checkOrder(items: readonly unknown[], order: unknown, mergeKey: string, field: string): void {
   if (!Array.isArray(order) || order.length === 0) return
   const idOf = (item: unknown) => (isMap(item) ? own(item, mergeKey) : item)
+  const named = order.map((item) => idText(idOf(item)))
   let next = 0
   for (const item of items) {
     if (isMap(item) && item[DIRECTIVE] !== undefined) continue
-    const at = order.findIndex((named, index) => index >= next && equalJson(idOf(named), idOf(item)))
+    const at = named.indexOf(idText(idOf(item)), next)
     if (at < 0) throw new PatchError(400, `${field}: the order of the patch doesn't match $setElementOrder/${field}`)
     next = at + 1
   }
