@@ -125,7 +125,7 @@ for (const [name, may] of Object.entries(Object.assign({}, ...Object.values(modu
 // A driver library stands behind one file, or behind one module that is about it.
 const drivers = {
   ioredis: '^src/platform/redis/',
-  re2js: '^src/pipeline/(access|metricsource)/',
+  re2js: '^src/pipeline/(access|metricsource)/|^src/platform/apiserver/schema/pattern\\.ts$',
   jose: '^src/pipeline/(identity|monitor)/',
   'openid-client': '^src/pipeline/identity/',
   lmdb: '^src/platform/apiserver/',

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import type { Schema } from '../types.ts'
 import { fitsFormat } from './formats.ts'
 import { applyDefaults, builtInSchema, builtInSchemas, checkStructural, prune, validate } from './index.ts'
-import { compilePattern } from './pattern.ts'
 
 const text: Schema = { type: 'string' }
 const of = (spec: Schema): Schema => ({ type: 'object', properties: { spec } })
@@ -96,21 +95,6 @@ describe('fitsFormat', () => {
     expect([fitsFormat(format, good), fitsFormat(format, bad)]).toEqual([true, false])
   })
   it('lets every text pass for a format nobody checks', () => expect(fitsFormat('int32', 'x')).toBe(true))
-})
-
-describe('compilePattern', () => {
-  it.each([
-    ['(?i)^abc$', 'ABC', true],
-    ['^[[:alpha:]]+$', 'abc', true],
-    ['\\Aabc\\z', 'xabc', false],
-    ['^(?P<first>a)b$', 'ab', true],
-    ['^[a-z0-9]([-a-z0-9]*[a-z0-9])?$', 'a-', false],
-    ['^\\_$', '_', true],
-  ])('reads %s as Kubernetes does', (pattern, value, fits) => {
-    const expression = compilePattern(pattern)
-    expect(expression instanceof RegExp && expression.test(value)).toBe(fits)
-  })
-  it.each(['([', '(?=a)', '(a)\\1'])('refuses %s', (pattern) => expect(compilePattern(pattern)).toBeInstanceOf(Error))
 })
 
 describe('prune', () => {
