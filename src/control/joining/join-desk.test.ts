@@ -207,6 +207,15 @@ describe('the desk of a hub', () => {
     expect((await told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS)).asked, 1))[0]?.kind).toBe('pending')
   })
 
+  it('takes no more of them that come at the same moment', async () => {
+    const name = aName()
+    const { key, asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    const again = () => ({ ...asked, csr: certificateRequest(key, { cluster: name, agent: 'a1' }) })
+    const steps = await Promise.all(Array.from({ length: 30 }, () => told(hub, again(), 1)))
+    expect(steps.filter(([step]) => step?.kind === 'pending')).toHaveLength(10)
+    expect(await requestsOf(name)).toHaveLength(10)
+  })
+
   it('tells a machine that waits when it is denied', async () => {
     const name = aName()
     const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
@@ -259,6 +268,16 @@ describe('the certificate of a member', () => {
     const { asked } = renewal(await aMember())
     expect(await told(hub, change(asked))).toEqual([expect.objectContaining({ kind: 'over', code: 'join_refused' })])
   })
+
+  it('is followed by so many within an hour and no more, whoever asks for the next ones', async () => {
+    const member = await aMember()
+    for (let one = 1; one < 30; one++) {
+      const { key, asked } = renewal(member)
+      Object.assign(member, { key, certificate: joinedBy(await told(hub, asked)).certificate })
+    }
+    expect(await told(hub, renewal(member).asked)).toEqual([over('join_busy', /30 requests .* within an hour/)])
+    expect(await requestsOf(member.name)).toHaveLength(30)
+  }, 60_000)
 
   it('is not followed by another one where the member was revoked, also after it was accepted anew', async () => {
     const member = await aMember()

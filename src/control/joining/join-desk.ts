@@ -42,6 +42,9 @@ export interface HubJoinsOptions {
 
 /** Undecided requests of one cluster, as OCM's own agent counts them. */
 const MAX_PENDING = 10
+/** Requests of one cluster within an hour, decided or not: a member needs one in days, and who has joined can ask without end. */
+const MAX_PER_HOUR = 30
+const HOUR_MS = minutes(60)
 /** How long after its end a certificate still proves who asks for the next one. */
 const RENEWAL_GRACE_MS = minutes(30 * 24 * 60)
 const BUSY_MS = seconds(5)
@@ -77,6 +80,8 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   readonly #unlisten: (() => void)[]
   /** members at the last look, and how often they were revoked since this process began */
   readonly #seen = new Map<string, Seen>()
+  /** clusters of requests that are being made, by name */
+  readonly #making = new Map<string, string>()
   #inAll = 0
 
   constructor(options: HubJoinsOptions) {
@@ -232,15 +237,19 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const { hub } = this.#options
     const { name } = object.metadata
     if (!this.#requests.get({ name })) {
-      const undecided = this.#undecidedOf(asked.cluster)
-      if (undecided >= MAX_PENDING) {
-        const message = `${undecided} requests of ${asked.cluster} wait for a decision; approve one or deny them first`
-        this.#record(asked, { event: 'join_refused', reason: message })
-        return over('join_busy', message, minutes(1))
+      const tooMany = this.#tooMany(asked.cluster)
+      if (tooMany !== undefined) {
+        this.#record(asked, { event: 'join_refused', reason: tooMany })
+        return over('join_busy', tooMany, minutes(1))
       }
-      await hub.create(certificateRequests, object, signal).catch(unless('already_exists'))
-      if (!isRenewal) this.#record(asked, { event: 'join_asked', request: name, reason: 'with a join token' })
-      await this.#arrived(asked.cluster, name, signal)
+      this.#making.set(name, asked.cluster)
+      try {
+        await hub.create(certificateRequests, object, signal).catch(unless('already_exists'))
+        if (!isRenewal) this.#record(asked, { event: 'join_asked', request: name, reason: 'with a join token' })
+        await this.#arrived(asked.cluster, name, signal)
+      } finally {
+        this.#making.delete(name)
+      }
     }
     const known = this.#requests.get({ name }) ?? object
     if (isRenewal && stateOf(known).kind === 'pending')
@@ -252,9 +261,18 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     return undefined
   }
 
-  #undecidedOf(cluster: string): number {
-    return this.#requests.list().filter((one) => clusterOfRequest(one) === cluster && stateOf(one).kind === 'pending')
-      .length
+  /** @returns why one more request of the cluster is not made now */
+  #tooMany(cluster: string): string | undefined {
+    const made = this.#requests.list().filter((one) => clusterOfRequest(one) === cluster)
+    const making = [...this.#making].filter(([name, of]) => of === cluster && !this.#requests.get({ name })).length
+    const undecided = making + made.filter((one) => stateOf(one).kind === 'pending').length
+    if (undecided >= MAX_PENDING)
+      return `${undecided} requests of ${cluster} wait for a decision; approve one or deny them first`
+    const since = this.#options.clock.now() - HOUR_MS
+    const recent =
+      making + made.filter(({ metadata }) => !(Date.parse(metadata.creationTimestamp ?? '') < since)).length
+    if (recent < MAX_PER_HOUR) return undefined
+    return `${recent} requests of ${cluster} were made within an hour; the next one is taken when that is over`
   }
 
   /** A request that was just made counts among those of its cluster from now on. */
