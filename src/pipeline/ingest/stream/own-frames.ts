@@ -135,7 +135,10 @@ export class OwnFrames implements Channel {
     this.#context.effects.count('loss')
     if (this.#underWay.has(message.sequence)) return
     try {
-      this.#declare(lossOf(message, this.#origin), bytes, now)
+      const loss = lossOf(message, this.#origin)
+      const offsetMs = this.#context.stream.registered.clock.ms ?? 0
+      const [from, to] = [loss.from, loss.to].map((collectedAt) => correctTime({ collectedAt, offsetMs, now }).at)
+      this.#declare({ ...loss, from: from ?? loss.from, to: to ?? loss.to }, bytes, now)
     } catch (error) {
       this.#refused(message.sequence, error)
     }

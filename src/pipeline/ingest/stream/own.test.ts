@@ -97,6 +97,49 @@ describe('an agent of ours', () => {
     })
   })
 
+  it('whose clock is ahead declares a loss of the time it was, and none of what has not come yet', async () => {
+    await using hub = await aHub()
+    const aheadMs = 3_600_000
+    const now = () => Date.now() + aheadMs
+    const { agent } = await OwnAgent.connect({ address: hub.server.address, token: 'west-token', now })
+    await using _agent = agent
+    const [fromMs, toMs] = [now() - 600_000, now() - 300_000]
+    agent.send({
+      case: 'loss',
+      value: { sequence: 3, lost: [{ first: 1, last: 1 }], fromMs, toMs, cause: 'dropped', count: 1 },
+    })
+    agent.send({
+      case: 'loss',
+      value: { sequence: 4, lost: [{ first: 2, last: 2 }], fromMs, toMs: now() + 1e12, cause: 'dropped', count: 1 },
+    })
+    await agent.ackedTo(4)
+    await hub.ingester.flushed()
+    const told = (hub.state.cluster('west')?.events ?? []).flatMap(({ type, data }) =>
+      type === 'collection.lost' ? [data] : [],
+    )
+    const [right, endless] = told.toSorted((a, b) => Number(a.to) - Number(b.to))
+    expect(Math.abs(Number(right?.from) - (fromMs - aheadMs))).toBeLessThan(60_000)
+    expect(Math.abs(Number(right?.to) - (toMs - aheadMs))).toBeLessThan(60_000)
+    expect(Number(endless?.to)).toBeLessThanOrEqual(Date.now())
+  })
+
+  it('that takes the place of another is not told which buffer the other has', async () => {
+    await using hub = await aHub()
+    const goodbyes: string[] = []
+    const address = { address: hub.server.address, token: 'west-token' }
+    for (const origin of ['rightful', 'thief', 'rightful', 'thief']) {
+      const { agent } = await OwnAgent.connect({ ...address, origin })
+      void agent.next('goodbye').then(
+        ({ message }) => goodbyes.push(message),
+        () => undefined,
+      )
+    }
+    await eventually('three were replaced', () => goodbyes.length === 3)
+    expect(goodbyes.at(-1)).toMatch(/another agent uses the identity/)
+    expect(goodbyes.join()).not.toMatch(/rightful|thief/)
+    expect(hub.server.agents.facts('west')?.reason).toMatch(/rightful.*thief|thief.*rightful/)
+  })
+
   it('sends differences to what was acknowledged, and may lag one ack behind', async () => {
     await using hub = await aHub()
     const { agent } = await OwnAgent.connect({ address: hub.server.address, token: 'west-token' })

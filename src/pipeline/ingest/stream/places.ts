@@ -50,7 +50,11 @@ export class Places implements Agents {
     const { doubt, pauseMs } = this.#contested(cluster, entry, identity, now)
     entry.holder = holder
     entry.identity = identity
-    before?.replaced(doubt || 'a newer stream of this cluster has come', pauseMs)
+    // Which buffers those are, the peer does not learn: who has stolen its token could declare lost what the other will number.
+    before?.replaced(
+      doubt ? 'another agent uses the identity of this cluster' : 'a newer stream of this cluster has come',
+      pauseMs,
+    )
     return { epoch: entry.epoch, doubt, originals: entry.originals }
   }
 
