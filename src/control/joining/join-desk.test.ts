@@ -1,5 +1,5 @@
 import { randomBytes, X509Certificate } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { JoinStep } from '#ingest'
 import { secrets } from '#kube'
 import { systemClock } from '#model'
@@ -13,10 +13,17 @@ import { CERTIFICATES_ANNOTATION, certificatesOf, type Members, managedClusters,
 import { aJoiningHub, aMachine, cluster, type JoiningHub, NAMESPACE, told } from './testing/joining-hub.ts'
 
 const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 let hub: JoiningHub
+/** how far the clock of the hub is ahead */
+let aheadMs = 0
 beforeAll(async () => {
-  hub = await aJoiningHub()
+  const clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep }
+  hub = await aJoiningHub({ clock })
 }, 60_000)
+afterEach(() => {
+  aheadMs = 0
+})
 afterAll(() => hub?.[Symbol.asyncDispose]())
 
 let n = 0
@@ -29,6 +36,7 @@ const revoke = (name: ReturnType<typeof aName>) =>
     ...{ hub: hub.kube, cluster: name, tokens: hub.tokens },
     credentials: noCredentials as unknown as Parameters<typeof revokeMember>[0]['credentials'], // no agent has a token here
   })
+const denied = (name: ReturnType<typeof aName>) => refuse({ hub: hub.kube, cluster: name })
 const requestsOf = (name: string) =>
   hub.kube.listAll(certificateRequests, { labelSelector: `open-cluster-management.io/cluster-name=${name}` })
 const joinedBy = (steps: readonly JoinStep[]) => {
@@ -278,6 +286,72 @@ describe('the certificate of a member', () => {
     expect(await told(hub, renewal(member).asked)).toEqual([over('join_busy', /30 requests .* within an hour/)])
     expect(await requestsOf(member.name)).toHaveLength(30)
   }, 60_000)
+
+  /** Sets the clock of the hub to so long after the end of the certificate. */
+  const isPast = ({ certificate }: { certificate: string }, ms: number) => {
+    aheadMs = Date.parse(new X509Certificate(certificate).validTo) + ms - systemClock.now()
+  }
+
+  it.each([
+    ['a minute', 60_000],
+    ['a month less a minute', 30 * DAY_MS - 60_000],
+  ])('is followed by the next one when it ended %s ago, by its key', async (_, ms) => {
+    const member = await aMember()
+    isPast(member, ms)
+    const { asked } = renewal(member)
+    const next = new X509Certificate(joinedBy(await told(hub, asked)).certificate)
+    expect(Date.parse(next.validTo)).toBeGreaterThan(systemClock.now() + aheadMs + 29 * DAY_MS)
+    expect(await told(hub, { ...renewal(member).asked, proof: asked.proof })).toEqual([
+      over('join_refused', /not signed with the key/),
+    ])
+  })
+
+  it('is followed by no other when it ended more than a month ago, with a sentence that says what helps', async () => {
+    const member = await aMember()
+    isPast(member, 30 * DAY_MS + 60_000)
+    expect(await told(hub, renewal(member).asked)).toEqual([over('join_refused', /more than 30 days ago.*join anew/)])
+    expect(await requestsOf(member.name)).toHaveLength(1)
+    expect(hub.facts.at(-1)).toMatchObject({ event: 'join_refused', cluster: member.name })
+  })
+
+  it.each([
+    ['denied', denied, /does not accept/],
+    ['revoked', revoke, /does not accept/],
+    [
+      'revoked and accepted anew',
+      async (name: ReturnType<typeof aName>) => {
+        await revoke(name)
+        await accept({ hub: hub.kube, cluster: name })
+      },
+      /is revoked/,
+    ],
+  ])('that has ended is followed by no other where the member was %s', async (_, end, words) => {
+    const member = await aMember()
+    await end(member.name)
+    const isAccepted = (await hub.kube.get(managedClusters, { name: member.name }))?.spec?.hubAcceptsClient
+    await expect.poll(() => hub.members.isAccepted(member.name)).toBe(isAccepted)
+    await expect.poll(() => hub.members.revocation(member.name) !== undefined).toBe(end !== denied)
+    isPast(member, DAY_MS)
+    expect(await told(hub, renewal(member).asked)).toEqual([over('join_refused', words)])
+  })
+
+  it.each([
+    ['ahead', HOUR_MS],
+    ['behind', -HOUR_MS],
+  ])(
+    'is given and followed where the clock of the hub goes an hour %s of what it was when the token was made',
+    async (_, ms) => {
+      const name = aName()
+      const token = await hub.tokens.issue(name, 2 * HOUR_MS)
+      aheadMs = ms
+      const { key, asked } = aMachine(name, token)
+      await told(hub, asked, 1)
+      await accept({ hub: hub.kube, cluster: name })
+      const { certificate } = joinedBy(await told(hub, asked))
+      aheadMs = -ms
+      expect(joinedBy(await told(hub, renewal({ name, key, certificate }).asked)).certificate).not.toBe(certificate)
+    },
+  )
 
   it('is not followed by another one where the member was revoked, also after it was accepted anew', async () => {
     const member = await aMember()

@@ -31,7 +31,8 @@ export interface JoiningHub extends AsyncDisposable {
 
 export async function aJoiningHub(options: Partial<HubJoinsOptions> = {}): Promise<JoiningHub> {
   const directory = await mkdtemp(join(tmpdir(), 'joining-'))
-  const authority = await Authority.open({ store: folderStore(directory) })
+  const { clock = systemClock } = options
+  const authority = await Authority.open({ store: folderStore(directory), clock })
   const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'hub' })
   for (const kind of ocmKinds) await server.objects.put(kind.crd() as unknown as ApiObject)
   await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })

@@ -3,7 +3,7 @@ import type { Logger } from '#runtime'
 import { certificateRequest, newKey } from './certificate-request.ts'
 import { type Asking, IdentityFiles, type MemberIdentity } from './identity-files.ts'
 import { answered, type JoinOptions } from './join.ts'
-import { lifeOf, renewalTime } from './renewal-time.ts'
+import { lifeOf, renewalBy } from './renewal-time.ts'
 
 export interface MembershipOptions extends Pick<JoinOptions, 'directory' | 'version' | 'transport'> {
   readonly clock: Clock
@@ -62,27 +62,38 @@ export class Membership implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { clock, random, logger, onRenewed } = this.#options
+    const { clock, logger, onRenewed } = this.#options
     const { signal } = this.#stop
-    let at = renewalTime(this.#identity.certificate, random())
+    let at = this.#renewalAt(false)
     while (!signal.aborted) {
       const leftMs = at - clock.now()
-      if (leftMs > 0) {
+      // The clock was set back meanwhile, by more than can be waited for.
+      if (leftMs > 2 * this.#lifeMs()) at = this.#renewalAt(false)
+      else if (leftMs > 0) {
         await clock.sleep(Math.min(leftMs, LOOK_EVERY_MS), signal)
-        continue
-      }
-      try {
-        await this.#renew(signal)
-        const { certificate } = this.#identity
-        at = renewalTime(certificate, random())
-        logger.info({ until: new Date(lifeOf(certificate).to).toISOString() }, 'the certificate was renewed')
-        onRenewed()
-      } catch (error) {
-        if (signal.aborted) return
-        logger.error({ err: FleetError.from(error) }, 'the certificate was not renewed')
-        at = clock.now() + REFUSED_MS
-      }
+      } else
+        try {
+          await this.#renew(signal)
+          at = this.#renewalAt(true)
+          const until = new Date(lifeOf(this.#identity.certificate).to).toISOString()
+          logger.info({ until }, 'the certificate was renewed')
+          onRenewed()
+        } catch (error) {
+          if (signal.aborted) return
+          logger.error({ err: FleetError.from(error) }, 'the certificate was not renewed')
+          at = clock.now() + REFUSED_MS
+        }
     }
+  }
+
+  #renewalAt(isNew: boolean): number {
+    const { clock, random } = this.#options
+    return renewalBy(this.#identity.certificate, { now: clock.now(), random: random(), isNew })
+  }
+
+  #lifeMs(): number {
+    const { from, to } = lifeOf(this.#identity.certificate)
+    return to - from
   }
 
   async #renew(signal: AbortSignal): Promise<void> {

@@ -99,6 +99,32 @@ describe('the listener of agents', () => {
     expect(hub.server.agents.facts('east')).toBeUndefined()
   })
 
+  it('tells members by which authorities the hub is known, again when those change, and nobody else', async () => {
+    let roots = 'FIRST'
+    await using hub = await aHub({ tls: files, trust: () => roots })
+    const { address } = hub.server
+    hub.credentials.grant('west', 'west', 'certificate')
+    const pair = await authority.sign('west', 'client')
+    await using member = (await OwnAgent.connect({ address, credentials: trusting(pair) })).agent
+    const other = { address, token: 'east-token', cluster: 'east', credentials: trusting() }
+    await using byToken = (await OwnAgent.connect(other)).agent
+    const told: string[] = []
+    void byToken.next('joinState').then(
+      () => told.push('by token'),
+      () => undefined, // its stream ends with the test
+    )
+    expect(await member.next('joinState')).toMatchObject({ phase: 'trust', roots: 'FIRST' })
+    roots = 'FIRST SECOND'
+    expect(await member.next('joinState')).toMatchObject({ phase: 'trust', roots: 'FIRST SECOND' })
+    roots = ''
+    const { agent: again } = await OwnAgent.connect({ address, credentials: trusting(pair) })
+    await using _again = again
+    roots = 'SECOND'
+    // Nothing was said of none: the first that this stream hears is the next change.
+    expect(await again.next('joinState')).toMatchObject({ phase: 'trust', roots: 'SECOND' })
+    expect(told).toEqual([])
+  })
+
   it('takes a certificate that does not verify for none at all', async () => {
     await using hub = await aHub({ tls: files })
     const { address } = hub.server
