@@ -1,15 +1,16 @@
-import { statfsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Log, LogFullError, type Logger, lockDirectory, openLog, silentLogger } from '#runtime'
 import type { Sealer } from '#sealing'
 import { chainOf, isWhole, type JournalRecord } from './journal-chain.ts'
 import { ObjectsLostError, ObjectsSealedError } from './journal-errors.ts'
+import { hasAllBytes, Place } from './journal-place.ts'
 import { dropForged, encodeRecord, type ReadCopy, readCopy } from './journal-records.ts'
 import { sealRemnants } from './journal-remnants.ts'
 import { takeLmdb } from './lmdb.ts'
 import { ApiError } from './status.ts'
-import type { ObjectStorage, StoredChange } from './storage.ts'
+import type { ObjectStorage, StorageFault, StoredChange } from './storage.ts'
 import type { ApiObject } from './types.ts'
 
 export interface JournalOptions {
@@ -28,6 +29,8 @@ const SEGMENT_BYTES = 2 ** 20
 /** Written since the last snapshot, at least, before the next one; and at least so many times its size. */
 const SNAPSHOT_AFTER_BYTES = 4 * 2 ** 20
 const SNAPSHOT_FACTOR = 4
+/** Between looks whether the files are still where a start will look for them. */
+const LOOK_MS = 1000
 /** of one record of a snapshot, about */
 const PART_BYTES = 2 ** 20
 
@@ -43,24 +46,12 @@ export async function journalStorage(options: JournalOptions): Promise<ObjectSto
   try {
     let isDamaged = false
     for (const copy of COPIES) {
-      logs.push(
-        await openLog({
-          directory: join(options.dir, copy),
-          segmentBytes: SEGMENT_BYTES,
-          retainBytes: 0,
-          retainMs: 0,
-          maxRecordBytes: 256 * 2 ** 20,
-          // A snapshot is handed over as a whole, and is in memory anyway.
-          maxQueuedBytes: 2 ** 30,
-          onDamage: ({ kind }) => {
-            // A write that was cut off by a crash was not answered.
-            isDamaged ||= kind === 'damaged'
-          },
-        }),
-      )
+      // A write that was cut off by a crash was not answered.
+      logs.push(await openCopy(join(options.dir, copy), (kind) => (isDamaged ||= kind === 'damaged')))
     }
     const journal = new Journal(options, logs, lock)
     await journal.read(() => isDamaged)
+    journal.follow()
     return journal
   } catch (error) {
     for (const log of logs) await log[Symbol.asyncDispose]()
@@ -69,12 +60,24 @@ export async function journalStorage(options: JournalOptions): Promise<ObjectSto
   }
 }
 
+const openCopy = (directory: string, onDamage: (kind: 'damaged' | 'torn') => void): Promise<Log> =>
+  openLog({
+    directory,
+    segmentBytes: SEGMENT_BYTES,
+    retainBytes: 0,
+    retainMs: 0,
+    maxRecordBytes: 256 * 2 ** 20,
+    // A snapshot is handed over as a whole, and is in memory anyway.
+    maxQueuedBytes: 2 ** 30,
+    onDamage: ({ kind }) => onDamage(kind),
+  })
+
 class Journal implements ObjectStorage {
   readonly #dir: string
   readonly #acceptLoss: boolean
   readonly #sealer: Sealer | undefined
   readonly #logger: Logger
-  readonly #logs: readonly Log[]
+  readonly #logs: Log[]
   readonly #lock: AsyncDisposable
   readonly #objects = new Map<string, ApiObject>()
   #resourceVersion = 0
@@ -84,6 +87,13 @@ class Journal implements ObjectStorage {
   #sinceSnapshot = 0
   #snapshotBytes = 0
   #head: Promise<void> = Promise.resolve()
+  #turn: Promise<unknown> = Promise.resolve()
+  readonly #directory: Place
+  /** of each copy; undefined: it is to be made anew */
+  readonly #places: (Place | undefined)[]
+  #fault: StorageFault | undefined
+  #looking: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
 
   constructor(
     { dir, acceptLoss = false, sealer, logger = silentLogger }: JournalOptions,
@@ -96,6 +106,13 @@ class Journal implements ObjectStorage {
     this.#logger = logger
     this.#logs = logs
     this.#lock = lock
+    this.#directory = new Place(dir)
+    this.#places = COPIES.map((copy) => new Place(join(dir, copy)))
+  }
+
+  /** Begins to look at the files, when they have been read. */
+  follow(): void {
+    this.#timer = setInterval(() => void this.#look(), LOOK_MS).unref()
   }
 
   load() {
@@ -159,12 +176,39 @@ class Journal implements ObjectStorage {
       )
   }
 
-  async write(changes: readonly StoredChange[], resourceVersion: number): Promise<void> {
+  write(changes: readonly StoredChange[], resourceVersion: number): Promise<void> {
+    return this.#inTurn(() => this.#write(changes, resourceVersion))
+  }
+
+  async fault(): Promise<StorageFault | undefined> {
+    await this.#look()
+    return this.#fault
+  }
+
+  /** A copy is made anew between writes, never under one. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => undefined) // the caller has it
+    return done
+  }
+
+  async #write(changes: readonly StoredChange[], resourceVersion: number): Promise<void> {
     // One turn of the event loop, in which further writes gather to share the next sync.
     await new Promise(setImmediate)
+    if (!this.#isInPlace() || this.#fault === 'lost') await this.#lookNow()
+    if (this.#fault === 'lost') throw lostError(this.#dir)
     const pairs = changes.map(({ key, object }) => [key, object] as const)
     const record = { n: this.#next++, after: this.#last, rv: resourceVersion, changes: pairs }
-    await this.#append([record])
+    await this.#append([record]).catch((error: unknown) => {
+      this.#say(error instanceof ApiError && error.reason === 'InsufficientStorage' ? 'full' : this.#fault)
+      throw error
+    })
+    // What was moved away meanwhile would not be found by the next start: it is not answered, and the next write leaves it out.
+    if (!this.#directory.isThere()) {
+      this.#say('lost')
+      throw lostError(this.#dir)
+    }
+    this.#say(undefined)
     this.#apply(record)
     this.#keepHead()
     if (this.#sinceSnapshot < Math.max(SNAPSHOT_AFTER_BYTES, SNAPSHOT_FACTOR * this.#snapshotBytes)) return
@@ -174,7 +218,72 @@ class Journal implements ObjectStorage {
     )
   }
 
+  #isInPlace(): boolean {
+    return this.#directory.isThere() && this.#places.every((place) => place?.isThere())
+  }
+
+  #look(): Promise<void> {
+    this.#looking ??= this.#inTurn(() => this.#lookNow())
+      // What could not be asked for is asked again a second later: nothing is known to be lost.
+      .catch((error: unknown) => this.#logger.debug({ error, dir: this.#dir }, 'stored objects could not be looked at'))
+      .finally(() => {
+        this.#looking = undefined
+      })
+    return this.#looking
+  }
+
+  /** Looks whether what is written still lies where a start will look for it. One lost copy is made anew from memory, at once. */
+  async #lookNow(): Promise<void> {
+    if (!this.#directory.isThere()) return this.#say('lost')
+    const areThere = await Promise.all(
+      this.#logs.map(async (log, i) => {
+        const isThere = this.#places[i]?.isThere() === true
+        return isThere && (await hasAllBytes(join(this.#dir, COPIES[i] ?? ''), log))
+      }),
+    )
+    if (!areThere.includes(true)) return this.#say('lost')
+    const lost = areThere.indexOf(false)
+    if (lost >= 0 && !(await this.#remake(lost))) return
+    this.#say(isFull(this.#dir) ? 'full' : undefined)
+  }
+
+  /** @returns whether both copies are whole again */
+  async #remake(i: number): Promise<boolean> {
+    const directory = join(this.#dir, COPIES[i] ?? '')
+    const isFirst = this.#places[i] !== undefined
+    this.#places[i] = undefined
+    if (isFirst)
+      this.#logger.warn(
+        { directory },
+        'a copy of the stored objects was moved or deleted: it is made anew from the other',
+      )
+    try {
+      await this.#logs[i]?.[Symbol.asyncDispose]()
+      this.#logs[i] = this.#followed(await openCopy(directory, () => undefined))
+      await this.#snapshot()
+      this.#places[i] = new Place(directory)
+      return true
+    } catch (error) {
+      const reason = isFull(this.#dir) ? 'full' : 'lost'
+      if (this.#fault !== reason)
+        this.#logger.error({ error, directory }, 'a copy of the stored objects cannot be made anew')
+      this.#say(reason)
+      return false
+    }
+  }
+
+  /** Once for each change: whoever writes is answered each time. */
+  #say(fault: StorageFault | undefined): void {
+    if (fault === this.#fault) return
+    this.#fault = fault
+    if (fault === undefined) this.#logger.info({ dir: this.#dir }, 'objects can be written again')
+    else
+      this.#logger.error({ dir: this.#dir }, (fault === 'lost' ? lostError(this.#dir) : fullError(this.#dir)).message)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#turn
     await this.#head
     for (const log of this.#logs) await log[Symbol.asyncDispose]()
     await this.#lock[Symbol.asyncDispose]()
@@ -273,20 +382,29 @@ function partsOf(objects: ReadonlyMap<string, ApiObject>): (readonly [string, Ap
 function storageError(dir: string, error: unknown): ApiError {
   const text = error instanceof Error ? error.message : String(error)
   const options = { cause: error }
-  if (error instanceof LogFullError || isFull(dir))
-    return new ApiError(
-      'InsufficientStorage',
-      `the disk of ${dir} is full: nothing was written; free some space and repeat`,
-      undefined,
-      options,
-    )
+  if (error instanceof LogFullError || isFull(dir)) return fullError(dir, options)
   return new ApiError('InternalError', `writing to ${dir} failed, nothing was written: ${text}`, undefined, options)
 }
+
+const fullError = (dir: string, options?: ErrorOptions): ApiError =>
+  new ApiError(
+    'InsufficientStorage',
+    `the disk of ${dir} is full: nothing was written; free some space and repeat`,
+    undefined,
+    options,
+  )
+
+const lostError = (dir: string): ApiError =>
+  new ApiError(
+    'ServiceUnavailable',
+    `the stored objects are no longer in ${dir}, which was moved or deleted while this process runs: nothing is written; put it back, or stop and restore a backup`,
+  )
 
 /** What a write needs at least. */
 const ROOM_BYTES = 256 * 1024
 
 function isFull(dir: string): boolean {
+  if (!existsSync(dir)) return false
   const { bavail, bsize } = statfsSync(dir)
   return bavail * bsize < ROOM_BYTES
 }

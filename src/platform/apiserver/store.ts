@@ -1,5 +1,5 @@
 import { ApiError } from './status.ts'
-import type { ObjectStorage, StoredChange } from './storage.ts'
+import type { ObjectStorage, StorageFault, StoredChange } from './storage.ts'
 import type { ApiObject } from './types.ts'
 
 /** One change of a collection; `previous` is what stood there before. */
@@ -170,6 +170,11 @@ export class VersionedStore implements AsyncDisposable {
   /** The version of the newest visible change. */
   get resourceVersion(): number {
     return this.#resourceVersion
+  }
+
+  /** Why nothing can be written now; undefined where it can. */
+  async fault(): Promise<StorageFault | undefined> {
+    return this.#storage.fault?.()
   }
 
   /** Names of the collections that hold or held something. */

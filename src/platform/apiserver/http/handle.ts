@@ -3,7 +3,7 @@ import { bearerToken, type TokenHolders } from '../authentication.ts'
 import { certificateUser } from '../client-certificates.ts'
 import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
 import type { ServerParts } from '../server-parts.ts'
-import { ApiError } from '../status.ts'
+import { ApiError, type StatusReason } from '../status.ts'
 import { ANONYMOUS, type User } from '../user.ts'
 import { checkPath } from './authorize.ts'
 import type { Call } from './call.ts'
@@ -62,13 +62,16 @@ const holderOf = (holders: readonly TokenHolders[], token: string | undefined): 
   return undefined
 }
 
+/** What the storage says once when it begins, and what is no fault of ours. */
+const SAID_ELSEWHERE: ReadonlySet<StatusReason> = new Set(['Timeout', 'InsufficientStorage', 'ServiceUnavailable'])
+
 async function answerError(call: Call, error: unknown): Promise<void> {
   const { response, request, server } = call
   const known =
     error instanceof ApiError
       ? error
       : new ApiError('InternalError', 'the API server failed to answer; its log says why', undefined, { cause: error })
-  if (known.httpCode >= 500 && known.reason !== 'Timeout')
+  if (known.httpCode >= 500 && !SAID_ELSEWHERE.has(known.reason))
     server.logger.error({ err: error, method: request.method, path: call.path }, 'a request failed')
   if (response.headersSent || response.destroyed) {
     response.destroy()
