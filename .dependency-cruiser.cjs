@@ -44,9 +44,9 @@ const modules = {
       ...['credentials', 'kinds', 'kube', 'controller', 'runtime'],
       ...['collect', 'metricsource', 'catalog', 'ingest', 'state', 'attention', 'authority'],
     ],
-    joining: ['connections', 'authority', 'kube', 'controller', 'runtime', 'ingest', 'audit'],
+    joining: ['connections', 'certificates', 'authority', 'kube', 'controller', 'runtime', 'ingest', 'audit'],
     metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state', 'events'],
-    registration: ['authority', 'kinds', 'kube', 'controller', 'runtime', 'state', 'events'],
+    registration: ['certificates', 'authority', 'kinds', 'kube', 'controller', 'runtime', 'state', 'events'],
     registries: ['credentials', 'kinds', 'kube', 'outbound', 'controller', 'runtime', 'registry', 'events'],
   },
 }

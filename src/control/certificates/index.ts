@@ -5,8 +5,9 @@
  *   CertificateSigningRequest → judge (#authority) → sign → status.certificate · condition Failed
  *   Authority ⇄ ConfigMap hub-authority: ca.crt, what each CA is for, clusterpulse.io/rotate
  *
- * Who approves is somebody else's business: people, or the rules of registration.
+ * Who approves is somebody else's business: people, or the rules of registration; `approve` and `deny` write what they decided.
  */
 export { AUTHORITY_CONFIG_MAP, type CertificatesOptions, certificateReconcilers } from './controllers.ts'
+export { AUTO_APPROVED, approve, deny } from './decision.ts'
 export { secretStore } from './secret-store.ts'
-export { type SignedRequest, STREAM_SIGNER } from './signing.ts'
+export { type CertificateRequestObject, certificateRequests, type SignedRequest, STREAM_SIGNER } from './signing.ts'

@@ -7,6 +7,7 @@ import {
   memberUser,
   parseCertificateRequest,
 } from '#authority'
+import type { CertificateRequestObject } from '#certificates'
 import { clusterOfCertificate } from '#connections'
 import type { KubeObject, Resource } from '#kube'
 
@@ -16,23 +17,13 @@ export const KEY_ANNOTATION = 'clusterpulse.io/key'
 const VERSION_ANNOTATION = 'clusterpulse.io/agent-version'
 
 /** One request, as far as it is looked at. */
-export interface CertificateRequest extends KubeObject {
+export interface CertificateRequest extends CertificateRequestObject {
   readonly spec: {
     /** PEM of a PKCS#10, in base64 */
     readonly request: string
     readonly signerName: string
     readonly usages: readonly string[]
     readonly username?: string
-  }
-  readonly status?: {
-    readonly conditions?: readonly {
-      readonly type: string
-      readonly status?: string
-      readonly reason?: string
-      readonly message?: string
-    }[]
-    /** PEM in base64 */
-    readonly certificate?: string
   }
 }
 

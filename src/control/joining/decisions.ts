@@ -1,8 +1,8 @@
 import { CLUSTER_LABEL } from '#authority'
+import { approve, deny } from '#certificates'
 import type { AgentCredentials } from '#connections'
 import { isKubeError, type KubeClient } from '#kube'
 import { type ClusterName, FleetError, systemClock } from '#model'
-import { approve, deny } from './approval.ts'
 import {
   ADDRESS_ANNOTATION,
   type CertificateRequest,

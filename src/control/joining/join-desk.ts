@@ -1,10 +1,10 @@
 import { API_CLIENT_SIGNER, CLUSTER_LABEL, isMemberCluster } from '#authority'
+import { AUTO_APPROVED, approve } from '#certificates'
 import { Informer } from '#controller'
 import type { JoinAsked, JoinDesk, JoinStep } from '#ingest'
 import { isKubeError, type KubeClient } from '#kube'
 import { type Clock, isClusterName, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
-import { approve } from './approval.ts'
 import {
   type AskedCertificate,
   askedCertificate,
@@ -254,7 +254,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const known = this.#requests.get({ name }) ?? object
     if (isRenewal && stateOf(known).kind === 'pending')
       await approve(hub, known, {
-        reason: 'AutoApprovedByHubCSRApprovingController',
+        reason: AUTO_APPROVED,
         message: 'the member proved the key of its certificate of before',
         signal,
       })

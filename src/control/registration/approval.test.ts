@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { CertificateRequestObject } from '#certificates'
 import { CLUSTER_NAME_LABEL } from '#kinds'
 import { aRequest, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
-import { approvalOf, type MemberRequest } from './approval.ts'
+import { approvalOf } from './approval.ts'
 import type { ManagedCluster } from './objects.ts'
 import { CONDITIONS } from './words.ts'
 
@@ -14,7 +15,11 @@ describe('a request for a certificate', () => {
     pem = (await aRequest(subjectOfMember('east', 'a'))).pem
     foreign = (await aRequest([...subjectOfMember('east', 'a'), { O: ['system:masters'] }])).pem
   })
-  const asks = (username: string, over: Partial<MemberRequest> = {}, request = pem): MemberRequest => ({
+  const asks = (
+    username: string,
+    over: Partial<CertificateRequestObject> = {},
+    request = pem,
+  ): CertificateRequestObject => ({
     ...signingRequest(request, { username, groups: [] }),
     metadata: { name: 'r', labels: { [CLUSTER_NAME_LABEL]: 'east' } },
     ...over,
@@ -28,8 +33,11 @@ describe('a request for a certificate', () => {
       })),
     },
   })
-  const decide = (request: MemberRequest, member: ManagedCluster | undefined, users: readonly string[] = [BOOTSTRAP]) =>
-    approvalOf(request, users, (name) => (name === 'east' ? member : undefined)).kind
+  const decide = (
+    request: CertificateRequestObject,
+    member: ManagedCluster | undefined,
+    users: readonly string[] = [BOOTSTRAP],
+  ) => approvalOf(request, users, (name) => (name === 'east' ? member : undefined)).kind
 
   it('of a listed user is approved for a cluster that is no member yet', () =>
     expect(decide(asks(BOOTSTRAP), aMember())).toBe('automatic'))
@@ -40,15 +48,23 @@ describe('a request for a certificate', () => {
     ))
 
   it('waits for a person in every other case', () => {
-    const waits: readonly (readonly [string, MemberRequest, ManagedCluster | undefined])[] = [
+    const waits: readonly (readonly [string, CertificateRequestObject, ManagedCluster | undefined])[] = [
       ['somebody who is not listed', asks('somebody'), aMember()],
       ['another agent of the same cluster', asks('system:open-cluster-management:east:b'), aMember()],
       ['a listed user for a member that lives', asks(BOOTSTRAP), aMember([CONDITIONS.joined, 'True'])],
       ['a listed user for a cluster that was denied', asks(BOOTSTRAP), aMember([CONDITIONS.accepted, 'False'])],
       ['a listed user for a cluster nobody knows', asks(BOOTSTRAP), undefined],
       ['a listed user who wants more groups', asks(BOOTSTRAP, {}, foreign), aMember()],
-      ['one that is approved', asks(BOOTSTRAP, { status: { conditions: [{ type: 'Approved' }] } }), aMember()],
-      ['one that is denied', asks(BOOTSTRAP, { status: { conditions: [{ type: 'Denied' }] } }), aMember()],
+      [
+        'one that is approved',
+        asks(BOOTSTRAP, { status: { conditions: [{ type: 'Approved', status: 'True' }] } }),
+        aMember(),
+      ],
+      [
+        'one that is denied',
+        asks(BOOTSTRAP, { status: { conditions: [{ type: 'Denied', status: 'True' }] } }),
+        aMember(),
+      ],
       [
         'one for another cluster',
         asks(BOOTSTRAP, { metadata: { name: 'r', labels: { [CLUSTER_NAME_LABEL]: 'west' } } }),

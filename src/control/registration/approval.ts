@@ -1,28 +1,13 @@
-import { API_CLIENT_SIGNER, judgeRequest, type SigningRequest } from '#authority'
+import { API_CLIENT_SIGNER, judgeRequest } from '#authority'
+import { AUTO_APPROVED, approve, type CertificateRequestObject } from '#certificates'
 import { done, type Informer, type Outcome, type Reconciler } from '#controller'
 import { REGISTER_GROUP } from '#kinds'
-import type { KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
+import type { KubeClient, ObjectKey } from '#kube'
 import type { Clock } from '#model'
 import type { Logger } from '#runtime'
 import { conditionOf, type ManagedCluster, managedClusters } from './objects.ts'
 import { keyOf, versionOf } from './status.ts'
 import { ACCEPTED_AUTOMATICALLY, CONDITIONS } from './words.ts'
-
-/** A request for a certificate, as far as it is approved here. */
-export interface MemberRequest extends KubeObject, Pick<SigningRequest, 'spec'> {
-  readonly status?: {
-    readonly conditions?: readonly { readonly type: string }[]
-    readonly certificate?: string
-  }
-}
-
-export const memberRequests: Resource<MemberRequest> = {
-  group: 'certificates.k8s.io',
-  version: 'v1',
-  plural: 'certificatesigningrequests',
-  kind: 'CertificateSigningRequest',
-  namespaced: false,
-}
 
 /** What is to be done about a request. All that is not approved here waits for a person; nothing is denied here. */
 export type Approval =
@@ -37,7 +22,7 @@ export type Approval =
  * not members yet, and no other: a bootstrap credential is no way to the name of a member that lives.
  */
 export function approvalOf(
-  request: MemberRequest,
+  request: CertificateRequestObject,
   users: readonly string[],
   memberOf: (cluster: string) => ManagedCluster | undefined,
 ): Approval {
@@ -63,7 +48,7 @@ const wait = (why: string): Approval => ({ kind: 'wait', why })
 
 export interface ApprovalOptions {
   readonly hub: KubeClient
-  readonly requests: Pick<Informer<MemberRequest>, 'get'>
+  readonly requests: Pick<Informer<CertificateRequestObject>, 'get'>
   readonly members: Pick<Informer<ManagedCluster>, 'get'>
   /** whose requests are approved, and whose clusters are accepted once, without a person */
   readonly users: readonly string[]
@@ -81,7 +66,7 @@ export class ApprovalReconciler implements Reconciler {
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
-    const { requests, members, users, logger } = this.#options
+    const { hub, requests, members, users, clock, logger } = this.#options
     const request = requests.get(key)
     if (!request) return done
     const approval = approvalOf(request, users, (name) => members.get({ name }))
@@ -93,12 +78,13 @@ export class ApprovalReconciler implements Reconciler {
     }
     // First: a request that is approved is not looked at again.
     if (approval.kind === 'automatic') await this.#accept(approval.cluster, signal)
-    await this.#approve(request, signal)
+    const message = 'Auto approved by rule: the hub recognises the request'
+    await approve(hub, request, { reason: AUTO_APPROVED, message, at: clock.now(), signal })
     logger.info(facts, approval.kind === 'renewal' ? 'a certificate is renewed' : 'a request was approved by rule')
     return done
   }
 
-  async #mayRenew({ spec = {} }: MemberRequest, signal: AbortSignal): Promise<boolean> {
+  async #mayRenew({ spec = {} }: CertificateRequestObject, signal: AbortSignal): Promise<boolean> {
     const { username: user = '', groups = [], extra = {} } = spec
     const resourceAttributes = {
       ...{ group: REGISTER_GROUP, resource: 'managedclusters', subresource: 'clientcertificates', verb: 'renew' },
@@ -111,21 +97,6 @@ export class ApprovalReconciler implements Reconciler {
     const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
     const answer = await this.#options.hub.request('POST', path, { body, contentType: 'application/json', signal })
     return (answer as { status?: { allowed?: unknown } }).status?.allowed === true
-  }
-
-  async #approve(request: MemberRequest, signal: AbortSignal): Promise<void> {
-    const { hub, clock } = this.#options
-    const condition = {
-      type: 'Approved',
-      status: 'True',
-      reason: 'AutoApprovedByHubCSRApprovingController',
-      message: 'Auto approved by rule: the hub recognises the request',
-      lastUpdateTime: new Date(clock.now()).toISOString(),
-    }
-    const conditions = [...(request.status?.conditions ?? []), condition]
-    const body = { ...request, status: { ...request.status, conditions } }
-    const path = `/apis/certificates.k8s.io/v1/certificatesigningrequests/${encodeURIComponent(request.metadata.name)}/approval`
-    await hub.request('PUT', path, { body, contentType: 'application/json', signal })
   }
 
   /** Once: who denies it later is not overruled. */

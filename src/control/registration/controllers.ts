@@ -1,3 +1,4 @@
+import { certificateRequests } from '#certificates'
 import { Controller, changesSpec, Informer, onReferredChange, onSpecChange } from '#controller'
 import type { EventBus } from '#events'
 import { CLUSTER_NAME_LABEL } from '#kinds'
@@ -5,7 +6,7 @@ import type { KubeClient, KubeObject, Resource } from '#kube'
 import { type Clock, invariant, seconds, steadyClock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
-import { ApprovalReconciler, type MemberRequest, memberRequests } from './approval.ts'
+import { ApprovalReconciler } from './approval.ts'
 import { LifeReconciler } from './life.ts'
 import { LifeController, signOf } from './life-controller.ts'
 import { MassLoss } from './mass-loss.ts'
@@ -187,7 +188,7 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
     concurrency: 2,
     ...common,
   })
-  const requests = inform<MemberRequest>(memberRequests, { labelSelector: CLUSTER_NAME_LABEL })
+  const requests = inform(certificateRequests, { labelSelector: CLUSTER_NAME_LABEL })
   const users = options.autoApproveUsers ?? []
   const approvalController = new Controller({
     reconciler: takingConflicts(new ApprovalReconciler({ ...shared, requests, members, users })),

@@ -1,7 +1,7 @@
+import type { CertificateRequestObject } from '#certificates'
 import { type Informer, type ObjectChange, onSpecChange, type Trigger } from '#controller'
 import { CLUSTER_NAME_LABEL } from '#kinds'
 import type { KubeObject, ObjectKey } from '#kube'
-import type { MemberRequest } from './approval.ts'
 import { conditionOf, type ManagedCluster } from './objects.ts'
 import { clusterOfRole } from './rights.ts'
 import { builtInSets } from './sets.ts'
@@ -27,12 +27,12 @@ export function onMembershipChange(members: Informer<ManagedCluster>): Trigger {
 }
 
 /** What is decided of it stands in its status. */
-export const onEveryChange = (requests: Informer<MemberRequest>): Trigger => ({
+export const onEveryChange = (requests: Informer<CertificateRequestObject>): Trigger => ({
   ...onSpecChange(requests),
   keysOf: ({ key }) => [key],
 })
 
-export const requestsOf = (requests: Informer<MemberRequest>, cluster: string): readonly ObjectKey[] =>
+export const requestsOf = (requests: Informer<CertificateRequestObject>, cluster: string): readonly ObjectKey[] =>
   requests
     .list()
     .filter(({ metadata }) => metadata.labels?.[CLUSTER_NAME_LABEL] === cluster)

@@ -1,3 +1,4 @@
+import { memberGroup } from '#authority'
 import { CLUSTER_GROUP } from '#kinds'
 
 /*
@@ -41,6 +42,6 @@ export const LEASE_NAME = 'managed-cluster-lease'
 
 /** Of the members of a cluster: both receive its rights. The first is in the certificate of its agent. */
 export const groupsOf = (cluster: string): readonly [string, string] => [
-  `system:open-cluster-management:${cluster}`,
+  memberGroup(cluster),
   `open-cluster-management:${cluster}`,
 ]
