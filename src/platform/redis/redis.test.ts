@@ -1,9 +1,29 @@
 import { describe, expect, it } from 'vitest'
 import { SilentProxy } from '../../../test/silent-proxy.ts'
 import { redisMissing, startRedis } from '../../pipeline/state/test/redis-server.ts'
-import { closeRedis, type Redis, redisClient } from './index.ts'
+import { closeRedis, NO_CONNECTION, type Redis, redisClient, redisUnavailable } from './index.ts'
 
 const noRedis = redisMissing === undefined ? '' : ` (not run: ${redisMissing})`
+
+describe('why Redis is not available', () => {
+  it.each([
+    [
+      'Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest" option for details.',
+      NO_CONNECTION,
+    ],
+    ["Stream isn't writeable and enableOfflineQueue options is false", NO_CONNECTION],
+    ['', NO_CONNECTION],
+    ['Command timed out', 'it does not answer; look whether it runs and is not stopped'],
+    [
+      "Socket timeout. Expecting data, but didn't receive any in 8000ms.",
+      'it does not answer; look whether it runs and is not stopped',
+    ],
+    [
+      'WRONGPASS invalid username-password pair or user is disabled.',
+      'WRONGPASS invalid username-password pair or user is disabled. (check REDIS_USERNAME and REDIS_PASSWORD)',
+    ],
+  ])('is said in words of ours: %j', (said, reason) => expect(redisUnavailable(new Error(said)).reason).toBe(reason))
+})
 
 describe.skipIf(noRedis !== '')(`a connection to Redis${noRedis}`, () => {
   const clientOf = async (port: number): Promise<Redis> => {

@@ -132,9 +132,15 @@ function reasonOf(error: unknown): string {
   const [first] = (error as { previousErrors?: readonly Error[] } | null)?.previousErrors ?? []
   const reason = first?.message ?? (error instanceof Error ? error.message : String(error))
   // Several addresses that all refused have no message of their own.
-  const isVague = reason === '' || reason === 'Connection is closed.' || reason.startsWith("Stream isn't writeable")
-  return isVague ? NO_CONNECTION : reason
+  if (reason === '' || UNCONNECTED.test(reason)) return NO_CONNECTION
+  if (/^(Command timed out|Socket timeout)/.test(reason))
+    return 'it does not answer; look whether it runs and is not stopped'
+  if (/^(WRONGPASS|NOAUTH)/.test(reason)) return `${reason} (check REDIS_USERNAME and REDIS_PASSWORD)`
+  return reason
 }
+
+/** What the driver says of commands that found no connection; its own settings are of no use to people. */
+const UNCONNECTED = /^(Connection is closed\.$|Stream isn't writeable|Reached the max retries per request)/
 
 /** Every key of this pattern, page by page. The pattern's variable parts go through `escapeGlob` first. */
 export async function* scanKeys(redis: Redis, pattern: string): AsyncGenerator<string[]> {
