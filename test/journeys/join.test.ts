@@ -128,7 +128,7 @@ describe('joining', () => {
 
     const revoked = await run('revoke', 'edge')
     expect(revoked.code, revoked.err).toBe(0)
-    // It takes less than a second; the limit is that of a machine that has much else to do.
+    // The limits are those of a machine that has much else to do.
     await eventually(async () => (await view('edge'))?.agent?.connected !== true, yes, 20_000)
     await eventually(
       () => isLetIn('edge'),
