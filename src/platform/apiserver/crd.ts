@@ -179,13 +179,13 @@ export function establish(definition: ApiObject, before: ApiObject | undefined, 
     listKind: spec.names.listKind || `${spec.names.kind}List`,
   }
   const oldStatus = (before?.status ?? {}) as {
-    conditions?: { type: string }[]
+    conditions?: { type: string; status: string }[]
     storedVersions?: string[]
   }
   const storage = spec.versions.find((version) => version.storage)?.name ?? ''
   const stored = new Set([...(oldStatus.storedVersions ?? []), storage])
   const condition = (type: string, reason: string, message: string) =>
-    oldStatus.conditions?.find((each) => each.type === type) ?? {
+    oldStatus.conditions?.find((each) => each.type === type && each.status === 'True') ?? {
       type,
       status: 'True',
       lastTransitionTime: now(nowMs),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '#model'
 import { CLEANUP_FINALIZER } from './crd.ts'
+import { acceptNames } from './crd-names.ts'
 import { ruleOf } from './kind-rules/index.ts'
 import { type ListQuery, listPage, type ObjectPage } from './list.ts'
 import type { Predicate } from './selectors.ts'
@@ -9,6 +10,8 @@ import { ApiError, alreadyExists, conflict, deleted, forbidden, invalid, notFoun
 import type { StoreEvent, Transaction, VersionedStore } from './store.ts'
 import type { Admission, ApiObject } from './types.ts'
 import { acceptObject, nameObject, prepareCreate, prepareUpdate, timestamp, type WriteOptions } from './write-rules.ts'
+
+const CRDS = 'apiextensions.k8s.io/customresourcedefinitions'
 
 /** Which object of a kind; without a namespace for kinds of the whole cluster. */
 export interface ObjectKey {
@@ -120,11 +123,8 @@ export class ObjectStore {
       if (resource.generation) metadata.generation ??= live?.metadata.generation ?? 1
       const whole = toStorage(resource, { ...object, metadata })
       const rule = ruleOf(resource)
-      return transaction.put(
-        resource.collection,
-        key,
-        rule?.prepare?.(whole, live, this.#clock.now(), { subresource: 'status' }) ?? whole,
-      )
+      const prepared = rule?.prepare?.(whole, live, this.#clock.now(), { subresource: 'status' }) ?? whole
+      return this.#put(transaction, resource, key, prepared)
     })
   }
 
@@ -206,7 +206,7 @@ export class ObjectStore {
     options.admission?.validate(prepared, undefined)
     if (options.dryRun) return prepared
     const stored = toStorage(resource, prepared)
-    return toVersion(resource, transaction.put(resource.collection, keyIn(resource, prepared.metadata), stored))
+    return toVersion(resource, this.#put(transaction, resource, keyIn(resource, prepared.metadata), stored))
   }
 
   /**
@@ -249,7 +249,19 @@ export class ObjectStore {
     const stored = { ...toStorage(resource, changed), metadata: { ...changed.metadata } }
     if (changed.metadata.deletionTimestamp && isFree(resource, stored))
       return toVersion(resource, transaction.remove(resource.collection, path, stored) ?? stored)
-    return toVersion(resource, transaction.put(resource.collection, path, stored))
+    return toVersion(resource, this.#put(transaction, resource, path, stored))
+  }
+
+  /** The names of definitions are compared in the same step, so that no two get the same one. */
+  #put(transaction: Transaction, resource: Resource, path: string, object: ApiObject): ApiObject {
+    const { collection } = resource
+    if (collection !== CRDS) return transaction.put(collection, path, object)
+    const all = transaction.list(collection, '')
+    return transaction.put(
+      collection,
+      path,
+      acceptNames(object, transaction.get(collection, path), all, this.#clock.now()),
+    )
   }
 
   async remove(resource: Resource, key: ObjectKey, options: DeleteOptions): Promise<DeleteResult> {

@@ -56,17 +56,22 @@ export class ServedResources {
 
   add(resource: Resource): void {
     this.#byName.set(idOf(resource), resource)
-    this.#byKind.set(`${groupVersion(resource)}/${resource.kind}`, resource)
+    this.#nameKind(resource)
     this.revision++
+  }
+
+  /** A kind is that of who had it first: two definitions stored before names were compared may both say it. */
+  #nameKind(resource: Resource): void {
+    const kind = `${groupVersion(resource)}/${resource.kind}`
+    const holder = this.#byKind.get(kind)
+    if (holder === undefined || idOf(holder) === idOf(resource)) this.#byKind.set(kind, resource)
   }
 
   /** Takes away every version of what a definition brought. */
   removeDefinition(definition: string): void {
-    for (const [id, resource] of this.#byName)
-      if (resource.definition === definition) {
-        this.#byName.delete(id)
-        this.#byKind.delete(`${groupVersion(resource)}/${resource.kind}`)
-      }
+    for (const [id, resource] of this.#byName) if (resource.definition === definition) this.#byName.delete(id)
+    this.#byKind.clear()
+    for (const resource of this.#byName.values()) this.#nameKind(resource)
     this.revision++
   }
 

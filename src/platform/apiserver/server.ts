@@ -10,6 +10,7 @@ import { BootstrapTokens } from './bootstrap-tokens.ts'
 import { builtInResources } from './built-in.ts'
 import { CertificateCleanup } from './certificate-cleanup.ts'
 import { resourcesOf } from './crd.ts'
+import { isEstablished, waitsForNames } from './crd-names.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { handleRequest } from './http/handle.ts'
 import { journalStorage } from './journal.ts'
@@ -151,8 +152,13 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   #saw(collection: string, event: StoreEvent): void {
     if (collection === CRDS) {
       if (event.type === 'DELETED') this.served.removeDefinition(event.object.metadata.name)
-      else if (event.previous?.metadata.generation !== event.object.metadata.generation || event.type === 'ADDED')
+      else if (
+        event.type === 'ADDED' ||
+        event.previous?.metadata.generation !== event.object.metadata.generation ||
+        (event.previous && isEstablished(event.previous)) !== isEstablished(event.object)
+      )
         this.#define(event.object)
+      if (event.type !== 'ADDED') this.#offerNames(event.object)
     }
     this.authorizer.saw(collection, event)
     this.#housekeeping.saw(collection, event)
@@ -161,7 +167,22 @@ export class ApiServer implements ServerParts, AsyncDisposable {
 
   #define(definition: ApiObject): void {
     this.served.removeDefinition(definition.metadata.name)
+    if (!isEstablished(definition)) return
     for (const resource of resourcesOf(definition, this.#converters)) this.served.add(resource)
+  }
+
+  /** Names that a definition gave up may be those another one of its group waits for. */
+  #offerNames({ metadata, spec }: ApiObject): void {
+    const { group } = spec as { group: string }
+    for (const other of this.store.list(CRDS)) {
+      const isWaiting = other.metadata.name !== metadata.name && waitsForNames(other)
+      if (!isWaiting || (other.spec as { group: string }).group !== group) continue
+      this.objects
+        .put(other)
+        .catch((error: unknown) =>
+          this.logger.warn({ error, definition: other.metadata.name }, 'a definition could not be given its names'),
+        )
+    }
   }
 
   /** Serves objects that are computed on each read, such as those of metrics.k8s.io. */

@@ -115,6 +115,35 @@ export function definitionBehaviour(subject: () => Subject): void {
       expect(found).toMatchObject({ namespaced: true, kind, shortNames: definition.body.spec.names.shortNames })
     })
 
+    it('are not served under a kind that another definition of the group has', async () => {
+      const definition = widgets()
+      await define(definition)
+      const { spec } = definition.body
+      const plural = `other${definition.plural}`
+      const names = { plural, singular: plural.slice(0, -1), kind: spec.names.kind }
+      const name = `${plural}.${definition.group}`
+      await ask('POST', CRDS, { body: { ...definition.body, metadata: { name }, spec: { ...spec, names } } })
+      const { body } = await eventually(
+        () => ask('GET', `${CRDS}/${name}`),
+        ({ body }) => body.status?.conditions?.length === 2,
+      )
+      const { kind } = spec.names
+      expect(body.status.conditions).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({
+            ...{ type: 'NamesAccepted', status: 'False', reason: 'ListKindConflict' },
+            message: `"${kind}List" is already in use`,
+          }),
+          expect.objectContaining({
+            ...{ type: 'Established', status: 'False', reason: 'NotAccepted' },
+            message: 'not all names are accepted',
+          }),
+        ]),
+      )
+      const version = (spec.versions as { name: string }[])[0]?.name
+      expect((await ask('GET', `/apis/${definition.group}/${version}/${plural}`)).code).toBe(404)
+    })
+
     it('get their defaults, lose fields nobody declared, and are checked', async () => {
       const definition = widgets()
       const { at } = await define(definition)
