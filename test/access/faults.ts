@@ -152,7 +152,7 @@ export const faults: readonly Fault[] = [
   served(
     'history is kept for everybody',
     `${api}/routes/history.ts`,
-    'JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window, intervalMs, late])',
+    'JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window, intervalMs, late, filling])',
     'JSON.stringify([csv, cluster, scope, metrics.map(({ name }) => name), window])',
   ),
   served(
@@ -361,8 +361,8 @@ export const faults: readonly Fault[] = [
   core(
     'rows are whole where namespaces are hidden',
     'resource-access-view.ts',
-    'const whole = [...filters, namespaces,',
-    'const whole = [...filters,',
+    'const all = [...(filters ?? []), namespaces,',
+    'const all = [...(filters ?? []),',
   ),
   core(
     'an event about a hidden pod is shown',
