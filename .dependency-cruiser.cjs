@@ -1,6 +1,6 @@
 // The boundaries of docs/architecture.md: layers look down, modules import along this table and through index.ts only.
 const modules = {
-  contract: { model: [], kinds: [], wire: [], http: [] },
+  contract: { model: [], path: [], kinds: ['path'], wire: [], http: [] },
   platform: {
     runtime: [],
     outbound: [],
@@ -10,14 +10,14 @@ const modules = {
     redis: ['runtime'],
     controller: ['runtime', 'kube'],
     sealing: ['runtime'],
-    apiserver: ['kinds', 'runtime', 'sealing', 'authority'],
+    apiserver: ['kinds', 'path', 'runtime', 'sealing', 'authority'],
     simulator: ['runtime', 'kube', 'apiserver'],
     webhooks: ['kinds', 'runtime', 'kube'],
   },
   pipeline: {
     collect: ['runtime', 'kube'],
     expression: [],
-    metricsource: ['kinds', 'runtime', 'kube', 'collect', 'expression'],
+    metricsource: ['kinds', 'path', 'runtime', 'kube', 'collect', 'expression'],
     resources: ['kube', 'collect', 'metricsource', 'registry'],
     catalog: ['runtime', 'redis', 'metricsource', 'resources'],
     registry: ['runtime', 'outbound', 'redis'],

@@ -1,5 +1,6 @@
 import type { ScalarValue } from '#model'
-import { plainDecimal, readBytes, readCompatibleQuantity, readDecimal, readQuantity, readWhole } from './quantity.ts'
+import { readDecimal } from '#path'
+import { plainDecimal, readBytes, readCompatibleQuantity, readQuantity, readWhole } from './quantity.ts'
 import type { FieldType } from './types.ts'
 
 /** Longer texts are no values: UTF-16 units. */

@@ -1,8 +1,9 @@
 import { RE2JS } from 're2js'
 import type { ScalarValue } from '#model'
+import { readDecimal } from '#path'
 import { isTimestamp, textForm } from './convert.ts'
 import type { DraftFilter } from './draft.ts'
-import { readBytes, readCompatibleQuantity, readDecimal, readQuantity } from './quantity.ts'
+import { readBytes, readCompatibleQuantity, readQuantity } from './quantity.ts'
 import type { ColumnInfo } from './types.ts'
 
 /** Whether a value passes. */

@@ -19,7 +19,6 @@ export {
 export { compileMetricSource, STANDARD_TYPES } from './compile.ts'
 export { printFinding } from './findings.ts'
 export { GrowingRows } from './growing-rows.ts'
-export { MAX_SEGMENTS, type ParsedPath, type PathFault, parsePath, type Segment } from './path.ts'
 export { readBytes, readCompatibleQuantity, readQuantity } from './quantity.ts'
 export { readDefinition } from './read-definition.ts'
 export { guessPlural } from './resource-name.ts'

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { readDecimal } from '#path'
 import { cpuMs } from '../../../test/cpu.ts'
-import { plainDecimal, readBytes, readCompatibleQuantity, readDecimal, readQuantity, readWhole } from './quantity.ts'
+import { plainDecimal, readBytes, readCompatibleQuantity, readQuantity, readWhole } from './quantity.ts'
 
 /** An exact fraction, to check what the quick ways make of a quantity. */
 function exact(digits: string, tens: number, twos: number): { readonly over: bigint; readonly under: bigint } {

@@ -1,7 +1,6 @@
 /** Longer texts are no numbers: they would be work without a meaning. */
 const MAX_LENGTH = 256
 
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 const WHOLE = /^[+-]?\d+$/
 const QUANTITY = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:([numk]|[MGTPE]i?|Ki)|[eE]([+-]?\d+))?$/
 
@@ -36,16 +35,7 @@ function amountOf(text: string): Amount | undefined {
   return { digits, suffix, tens: (TENS.get(suffix) ?? 0) + Number(exponent), twos: TWOS.get(suffix) ?? 0 }
 }
 
-/**
- * Decimal text, with or without exponent, as the number next to it. No spaces, no hexadecimal, nothing infinite.
- * @returns undefined where it is none
- */
-export function readDecimal(text: string): number | undefined {
-  if (text.length > MAX_LENGTH || !DECIMAL.test(text)) return undefined
-  return finite(Number(text))
-}
-
-/** The same without fraction and exponent. */
+/** Digits without fraction and exponent. */
 export function readWhole(text: string): number | undefined {
   if (text.length > MAX_LENGTH || !WHOLE.test(text)) return undefined
   return finite(Number(text))

@@ -1,8 +1,7 @@
 import type { ScalarValue } from '#model'
+import { findAll, findOne, MISSING, type Segment } from '#path'
 import { asText, type Convert, compactJson } from './convert.ts'
 import { cut } from './draft.ts'
-import { findAll, findOne, MISSING } from './find.ts'
-import type { Segment } from './path.ts'
 import type { FieldType } from './types.ts'
 
 /** Something was there that does not fit. */

@@ -1,7 +1,7 @@
 import { documentTime } from '#model'
+import type { ParsedPath } from '#path'
 import { DEFAULT_PERCENTILE } from './compile-aggregations.ts'
 import type { Draft } from './draft.ts'
-import type { ParsedPath } from './path.ts'
 import type { CompiledSource, SourceDefinition } from './types.ts'
 
 interface More {

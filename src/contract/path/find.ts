@@ -1,11 +1,13 @@
+import { readDecimal } from './decimal.ts'
 import type { Condition, Operand, Segment } from './path.ts'
-import { readDecimal } from './quantity.ts'
 
 /** Nothing was there: not the same as null, which somebody wrote. */
 export const MISSING = Symbol('missing')
 
 /** More matches than this are too many to be a value. */
 export const MAX_MATCHES = 10_000
+/** of descents */
+const MAX_DEPTH = 256
 
 /**
  * What stands at the end of a path that leads to one place at most. Only what an object says itself counts, nothing it inherits.
@@ -31,26 +33,33 @@ function step(current: unknown, segment: Segment | undefined): unknown {
   return index >= 0 && index < current.length ? current[index] : MISSING
 }
 
-/** What a path of several ways found. `reached`: something was there to choose from, even where nothing fitted. */
+/** What a path of several ways found. */
 export interface Matches {
   readonly values: readonly unknown[]
+  /** something was there to choose from, even where nothing fitted */
   readonly reached: boolean
   readonly isTooMany: boolean
+  /** an index met what is no list, or lies beyond its end: kubectl calls that an error */
+  readonly isOutside: boolean
 }
 
 /** Everything at the ends of a path, in the order of the object. null and what leads nowhere are left out. */
 export function findAll(object: unknown, segments: readonly Segment[]): Matches {
   let current: unknown[] = [object]
   let reached = false
+  let isOutside = false
   for (const segment of segments) {
     const next: unknown[] = []
     for (const value of current) {
+      const before = next.length
       if (choose(value, segment, next)) reached = true
-      if (next.length > MAX_MATCHES) return { values: [], reached: true, isTooMany: true }
+      if (segment.kind === 'index' && value !== null && next.length === before) isOutside = true
+      if (next.length > MAX_MATCHES) return { values: [], reached: true, isTooMany: true, isOutside }
     }
     current = next
   }
-  return { values: current.filter((value) => value !== null && value !== undefined), reached, isTooMany: false }
+  const values = current.filter((value) => value !== null && value !== undefined)
+  return { values, reached, isTooMany: false, isOutside }
 }
 
 /** Adds what the step finds; tells whether there was a list or an object to choose from. */
@@ -76,6 +85,9 @@ function choose(value: unknown, segment: Segment, into: unknown[]): boolean {
       if (!Array.isArray(value)) return false
       for (const entry of sliced(value, segment)) into.push(entry)
       return true
+    case 'descendants':
+      descend(value, into)
+      return true
     case 'all':
     case 'filter': {
       const entries: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
@@ -86,6 +98,16 @@ function choose(value: unknown, segment: Segment, into: unknown[]): boolean {
       }
       return true
     }
+  }
+}
+
+/** The value and every list and object in it, parents first. What is nested deeper than JSON may be is left out. */
+function descend(value: object, into: unknown[], depth = 0): void {
+  into.push(value)
+  if (depth === MAX_DEPTH) return
+  for (const entry of Object.values(value) as unknown[]) {
+    if (into.length > MAX_MATCHES) return
+    if (typeof entry === 'object' && entry !== null) descend(entry, into, depth + 1)
   }
 }
 

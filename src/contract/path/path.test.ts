@@ -143,9 +143,25 @@ describe('what is more than the original', () => {
 
   it('tells "nothing fitted" from "there was nothing to choose from"', () => {
     const { segments } = segmentsOf('.status.conditions[?(@.type=="None")]')
-    expect(findAll(pod, segments)).toEqual({ values: [], reached: true, isTooMany: false })
-    expect(findAll({}, segments)).toEqual({ values: [], reached: false, isTooMany: false })
+    expect(findAll(pod, segments)).toMatchObject({ values: [], reached: true, isTooMany: false })
+    expect(findAll({}, segments)).toMatchObject({ values: [], reached: false, isTooMany: false })
   })
+
+  it('leads to every depth by two dots, where that is asked for', () => {
+    const { path } = parsePath('{..containerPort}', { descends: true })
+    expect(findAll(pod, path!.segments).values).toEqual([80, 443])
+    expect(parsePath('a..b').path).toMatchObject({ segments: [{ key: 'a' }, { key: 'b' }], emptyKeyAt: 1 })
+  })
+
+  it.each([
+    ['.spec.containers[5].name', true],
+    ['.metadata.name[0]', true],
+    ['.metadata.labels[0]', true],
+    ['.spec.containers[1].name', false],
+    ['.spec.missing[0]', false],
+  ])('tells of %s whether an index has no place', (text, isOutside) =>
+    expect(findAll(pod, segmentsOf(text).segments).isOutside).toBe(isOutside),
+  )
 
   it('gives up where more is found than a value can be', () => {
     const list = Array.from({ length: MAX_MATCHES + 1 }, (_, i) => i)

@@ -4,7 +4,7 @@ import { invariant } from '#model'
  * Paths: where in an object a value is. The original's form (dotted keys and [n]) and what kubectl's JSONPath adds to it.
  *
  *     path    = [ "{" ] [ "$" ] { step } [ "}" ]
- *     step    = "." key | "[" inside "]"          keys end at "." and "[", unless a backslash stands before them
+ *     step    = "." key | ".." key | "[" inside "]"   ".." only where asked for; keys end at "." and "[", unless a backslash stands before them
  *     inside  = "*" | item { "," item } | [ n ] ":" [ n ] [ ":" n ] | "?" condition | "?(" condition ")"
  *     item    = whole number | 'key' | "key"
  *
@@ -18,6 +18,8 @@ export type Segment =
   | { readonly kind: 'index'; readonly index: number }
   /** all entries of a list, all values of an object */
   | { readonly kind: 'all' }
+  /** the value and every list and object in it */
+  | { readonly kind: 'descendants' }
   | {
       readonly kind: 'slice'
       readonly from: number | undefined
@@ -63,12 +65,18 @@ export const MAX_SEGMENTS = 64
 const MAX_LENGTH = 4096
 const MAX_DEPTH = 32
 
+export interface PathOptions {
+  /** `..` leads to every depth, as in kubectl; without it the empty key is left out, as the original of MetricSources does */
+  readonly descends?: boolean
+}
+
 /** Reads a path. Never throws. */
 export function parsePath(
   text: string,
+  options: PathOptions = {},
 ): { readonly path: ParsedPath; readonly fault?: never } | { readonly fault: PathFault; readonly path?: never } {
   try {
-    return { path: new PathReader(text).path() }
+    return { path: new PathReader(text, options).path() }
   } catch (error) {
     if (error instanceof Fault) return { fault: error.fault }
     throw error
@@ -89,11 +97,13 @@ const COMPARISONS: readonly Comparison[] = ['==', '!=', '<=', '>=', '<', '>']
 
 class PathReader {
   readonly #text: string
+  readonly #descends: boolean
   #at = 0
   #end: number
 
-  constructor(text: string) {
+  constructor(text: string, { descends = false }: PathOptions) {
     this.#text = text
+    this.#descends = descends
     this.#end = text.length
     if (text.length > MAX_LENGTH) this.#fail(`a path may have ${MAX_LENGTH} characters`, MAX_LENGTH, text.length)
   }
@@ -110,7 +120,14 @@ class PathReader {
       if (this.#peek() === '[') segments.push(this.#bracket())
       else {
         const dotted = this.#take('.')
-        if (dotted && this.#peek() === '.') emptyKeyAt ??= from
+        if (dotted && this.#peek() === '.') {
+          if (this.#descends && this.#take('.')) {
+            segments.push({ kind: 'descendants' })
+            texts.push('..')
+            continue
+          }
+          emptyKeyAt ??= from
+        }
         if (this.#at >= this.#end || this.#peek() === '.' || this.#peek() === '[') continue
         segments.push(this.#key())
       }
