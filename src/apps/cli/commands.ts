@@ -32,7 +32,7 @@ export interface Actions {
   deny(cluster: string, options: MembershipOptions): Promise<void>
   revoke(cluster: string, options: MembershipOptions): Promise<void>
   bootstrapKubeconfig(options: BootstrapOptions): Promise<void>
-  crds(options: { readonly ocm?: true }): Promise<void>
+  crds(options: { readonly ocm?: true; readonly kollect?: true }): Promise<void>
   simulate(options: SimulateOptions): Promise<void>
   probe(url: string): Promise<void>
   explainAccess(options: ExplainOptions): Promise<void>
@@ -508,6 +508,7 @@ export function program(actions: Actions, version: string): Command {
     .command('crds')
     .description('print the CustomResourceDefinitions: clusterpulse crds | kubectl apply -f -')
     .option('--ocm', 'those of Open Cluster Management, for a hub on Kubernetes that does not run it')
+    .option('--kollect', 'those of inventory (kollect.dev), for any cluster')
     .action((options) => actions.crds(options))
 
   cli

@@ -183,9 +183,10 @@ const actions: Actions = {
     )
   },
 
-  async crds({ ocm }) {
-    const { crdYaml, kinds, ocmKinds } = await import('#kinds')
-    process.stdout.write(crdYaml(ocm ? ocmKinds : kinds))
+  async crds({ ocm, kollect }) {
+    const { crdYaml, kinds, kollectKinds, ocmKinds } = await import('#kinds')
+    const wanted = [...(ocm ? ocmKinds : []), ...(kollect ? kollectKinds : [])]
+    process.stdout.write(crdYaml(wanted.length > 0 ? wanted : kinds))
   },
 
   async simulate(options) {

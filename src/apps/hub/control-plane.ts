@@ -11,7 +11,7 @@ import {
   MASTERS,
   ObjectsLostError,
 } from '#apiserver'
-import { kinds, ocmAdmission, ocmKinds } from '#kinds'
+import { kinds, kollectKinds, ocmAdmission, ocmKinds } from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import type { Logger, Metrics } from '#runtime'
 import { createSealer, keptKeys, type Sealer } from '#sealing'
@@ -78,7 +78,7 @@ export async function openControlPlane({
     logger,
   })
   try {
-    for (const kind of [...kinds, ...ocmKinds])
+    for (const kind of [...kinds, ...ocmKinds, ...kollectKinds])
       await server.objects.put(kind.crd({ converts: true }) as unknown as ApiObject) // a CRD is an API object
     const namespaces = { group: '', version: 'v1', plural: 'namespaces' }
     if (!server.objects.get(namespaces, { name: HUB_NAMESPACE })) {

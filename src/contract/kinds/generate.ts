@@ -3,6 +3,19 @@ import type { AdmissionRule } from './admission.ts'
 import { clusterConnection } from './cluster-connection.ts'
 import type { StructuralSchema } from './crd-schema.ts'
 import type { CustomResourceDefinition, Kind, OtherVersion } from './kind.ts'
+import {
+  kollectClusterInventory,
+  kollectClusterScope,
+  kollectClusterTarget,
+  kollectConnectionTest,
+  kollectDatabaseSink,
+  kollectEventSink,
+  kollectInventory,
+  kollectProfile,
+  kollectScope,
+  kollectSnapshotSink,
+  kollectTarget,
+} from './kollect/index.ts'
 import { metricSource } from './metric-source.ts'
 import { monitorAccessPolicy } from './monitor-access-policy.ts'
 import {
@@ -44,6 +57,21 @@ export const ocmKinds: readonly Kind<unknown, unknown>[] = [
   klusterlet,
 ]
 
+/** Every kind of inventory, in the order of their reference page. */
+export const kollectKinds: readonly Kind<unknown, unknown>[] = [
+  kollectProfile,
+  kollectTarget,
+  kollectInventory,
+  kollectSnapshotSink,
+  kollectDatabaseSink,
+  kollectEventSink,
+  kollectScope,
+  kollectConnectionTest,
+  kollectClusterTarget,
+  kollectClusterInventory,
+  kollectClusterScope,
+]
+
 /** What writes of these kinds must obey beyond their schemas. */
 export const ocmAdmission: readonly AdmissionRule[] = [
   managedClusterAdmission,
@@ -76,6 +104,12 @@ Groups, names, versions and fields are those of Open Cluster Management; its age
 made by \`up\` serves them all; a hub on Kubernetes takes them from \`deploy/crds/ocm\` (\`npx clusterpulse crds --ocm\`) where Open
 Cluster Management itself is not installed.`
 
+const KOLLECT_INTRO = `# Kinds of inventory
+
+Group, names, version and fields are those of Kollect (\`kollect.dev/v1alpha1\`), so that manifests written for it apply here. The hub
+made by \`up\` serves them; a cluster gets them from \`deploy/crds/kollect\` (\`npx clusterpulse crds --kollect\`). What a schema cannot say is
+said at admission, and by \`npx clusterpulse validate\` before. See the [guide](../guide/inventory.md) for what is built so far.`
+
 const filesOf = (of: readonly Kind<unknown, unknown>[], folder: string): GeneratedFile[] => {
   const crds = of.map((kind) => ({
     name: `${kind.group}_${kind.plural}.yaml`,
@@ -99,8 +133,10 @@ export function generateKinds(): readonly GeneratedFile[] {
   return [
     ...filesOf(kinds, 'deploy/crds'),
     ...filesOf(ocmKinds, 'deploy/crds/ocm'),
+    ...filesOf(kollectKinds, 'deploy/crds/kollect'),
     { path: 'docs/reference/kinds.md', text: kindReference() },
     { path: 'docs/reference/ocm-kinds.md', text: kindReference(ocmKinds, OCM_INTRO) },
+    { path: 'docs/reference/kollect-kinds.md', text: kindReference(kollectKinds, KOLLECT_INTRO) },
   ]
 }
 

@@ -27,7 +27,16 @@ export {
 } from './cluster-connection.ts'
 export { StatusCondition } from './conditions.ts'
 export { type StructuralSchema, toStructural } from './crd-schema.ts'
-export { crdYaml, type GeneratedFile, generateKinds, kindReference, kinds, ocmAdmission, ocmKinds } from './generate.ts'
+export {
+  crdYaml,
+  type GeneratedFile,
+  generateKinds,
+  kindReference,
+  kinds,
+  kollectKinds,
+  ocmAdmission,
+  ocmKinds,
+} from './generate.ts'
 export {
   type Column,
   type Conversion,
@@ -38,6 +47,7 @@ export {
   type KindObject,
   type VersionConverter,
 } from './kind.ts'
+export * from './kollect/index.ts'
 export {
   type MetricSource,
   type MetricSourceSpec,

@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { defineKind, type KindObject } from '../kind.ts'
+import { Bytes, keyedBy, Text } from '../parts.ts'
 import { ADDON_GROUP } from './names.ts'
-import { Bytes, keyedBy, NodePlacement, Quantities, Text } from './parts.ts'
+import { NodePlacement, Quantities } from './parts.ts'
 
 const Spec = Type.Object(
   {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Text, Word } from './parts.ts'
+import { Text, Word } from '../parts.ts'
 
 /** Which sort of object configures an add-on. */
 export const ConfigResource = {

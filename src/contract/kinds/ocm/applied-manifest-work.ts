@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { defineKind, type KindObject } from '../kind.ts'
+import { Moment, Text } from '../parts.ts'
 import { WORK_GROUP } from './names.ts'
-import { Moment, Text } from './parts.ts'
 
 const Spec = Type.Object(
   {

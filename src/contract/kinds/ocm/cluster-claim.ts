@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { defineKind, type KindObject } from '../kind.ts'
+import { Word } from '../parts.ts'
 import { CLUSTER_GROUP } from './names.ts'
-import { Word } from './parts.ts'
 
 const Spec = Type.Object(
   { value: Type.Optional(Word(1024, 'what is claimed')) },

@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox'
 import { type Column, defineKind, type KindObject } from '../kind.ts'
+import { Conditions, keyedBy, Word } from '../parts.ts'
 import { OneOf } from '../words.ts'
 import { clusterManagementAddOnConversion } from './add-on-conversion.ts'
 import { AddOnConfig, AddOnMeta, ConfigReferent, ConfigResource, HashedConfig } from './add-on-parts.ts'
 import { ADDON_GROUP } from './names.ts'
-import { Conditions, keyedBy, Word } from './parts.ts'
 
 /** How a change reaches clusters: its inside is that of works and is kept as it comes. */
 const Rollout = Type.Optional(

@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { defineKind, type KindObject } from '../kind.ts'
+import { Bytes, Conditions, Text } from '../parts.ts'
 import { OPERATOR_GROUP } from './names.ts'
-import { Bytes, Conditions, NodePlacement, Text } from './parts.ts'
+import { NodePlacement } from './parts.ts'
 
 /** Settings of the agents that we show and do not read. */
 const Kept = (description: string) =>

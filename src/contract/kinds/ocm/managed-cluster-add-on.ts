@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox'
 import { type Column, defineKind, type KindObject } from '../kind.ts'
+import { Conditions, keyedBy, NamespaceName, Text, Word } from '../parts.ts'
 import { OneOf } from '../words.ts'
 import { managedClusterAddOnConversion } from './add-on-conversion.ts'
 import { AddOnConfig, AddOnMeta, ConfigReferent, ConfigResource, Generation, HashedConfig } from './add-on-parts.ts'
 import { ADDON_GROUP } from './names.ts'
-import { Conditions, keyedBy, NamespaceName, Text, Word } from './parts.ts'
 
 const DEFAULT_NAMESPACE = 'open-cluster-management-agent-addon'
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { defineKind, type KindObject } from '../kind.ts'
+import { Conditions, Word } from '../parts.ts'
 import { CLUSTER_GROUP } from './names.ts'
-import { Conditions, Word } from './parts.ts'
 
 const Spec = Type.Object(
   {

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { defineKind, type KindObject } from '../kind.ts'
+import { Conditions, keyedBy, LabelSelector, NamespaceName } from '../parts.ts'
 import { OneOf } from '../words.ts'
 import { CLUSTER_GROUP } from './names.ts'
-import { Conditions, keyedBy, LabelSelector, NamespaceName } from './parts.ts'
 
 const Spec = Type.Object(
   {

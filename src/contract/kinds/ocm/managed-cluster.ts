@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { defineKind, type Fault, type KindObject } from '../kind.ts'
+import { Bytes, Conditions, keyedBy, Text, Word } from '../parts.ts'
 import { OneOf } from '../words.ts'
 import { CLUSTER_GROUP, DEFAULT_LEASE_SECONDS } from './names.ts'
-import { Bytes, Conditions, keyedBy, Quantities, Text, Word } from './parts.ts'
+import { Quantities } from './parts.ts'
 
 const Taint = Type.Object({
   key: Type.String({

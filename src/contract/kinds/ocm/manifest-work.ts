@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { defineKind, type Fault, type KindObject } from '../kind.ts'
+import { Conditions, keyedBy, ObjectName, Text, Word } from '../parts.ts'
 import { OneOf } from '../words.ts'
 import { WORK_GROUP } from './names.ts'
-import { Conditions, keyedBy, ObjectName, Text, Word } from './parts.ts'
 
 const Identifier = (description: string) =>
   Type.Object(
