@@ -1,6 +1,6 @@
 import type { Size, Usage } from '../live.ts'
 import { machine } from '../rounds/reading.ts'
-import { at, type Change } from './mark.ts'
+import { at as atShare, type Change } from './mark.ts'
 import type { Made } from './members.ts'
 import type { Audience } from './people.ts'
 import type { Came, Stages } from './viewers.ts'
@@ -25,7 +25,7 @@ export function report(measured: Measured): string {
   const steps = after.steps - before.steps
   const milli = (name: keyof Usage['cpuMs']) => ((after.cpuMs[name] - before.cpuMs[name]) / seconds).toFixed(0)
   const hubMs = after.cpuMs.hub - before.cpuMs.hub
-  const late = (share: number) => ms(at(made.late, share))
+  const late = (share: number) => ms(atShare(made.late, share))
   return [
     '# Live',
     '',
@@ -39,6 +39,10 @@ export function report(measured: Measured): string {
     '',
     'From the write in the member to the row in the viewer. Each looks at the 1000 pods changed last that they may see, one in ten at the clusters too; one',
     'in ten has a packed stream. Missing: changes that never came within 3 s after the last.',
+    '',
+    '| changes made in | p50 | p90 | p99 | most |',
+    '|---|---|---|---|---|',
+    ...rowsOfTime(measured),
     '',
     '| where the time goes (one administrator) | p50 | p90 | p99 | most |',
     '|---|---|---|---|---|',
@@ -78,15 +82,26 @@ function rowsOfPeople({ people, came, turn, made }: Measured): string[] {
   }
   return [...sums, ['all', all] as const].map(([name, { people, expected, late }]) => {
     const sorted = ascending(late)
-    const shares = [0.5, 0.9, 0.99, 1].map((share) => ms(at(sorted, share)))
+    const shares = [0.5, 0.9, 0.99, 1].map((share) => ms(atShare(sorted, share)))
     return `| ${name} | ${people} | ${late.length} | ${expected - late.length} | ${shares.join(' | ')} |`
+  })
+}
+
+/** Lateness by the tenth of the run in which a change was made: whether it grows, or a moment was slow. */
+function rowsOfTime({ came, made }: Measured): string[] {
+  const tenths = Array.from({ length: 10 }, (): number[] => [])
+  for (const { late } of came)
+    for (const [number, ms] of late) tenths[Math.min(9, Math.floor((number * 10) / made.changes))]?.push(ms)
+  return tenths.map((late, at) => {
+    const sorted = ascending(late)
+    return `| tenth ${at + 1} of the run | ${[0.5, 0.9, 0.99, 1].map((share) => ms(atShare(sorted, share))).join(' | ')} |`
   })
 }
 
 function rowsOfStages({ toStep, toIngest, toViewer }: Stages): string[] {
   const row = (name: string, values: readonly number[]) => {
     const sorted = ascending(values)
-    return `| ${name} | ${[0.5, 0.9, 0.99, 1].map((share) => ms(at(sorted, share))).join(' | ')} |`
+    return `| ${name} | ${[0.5, 0.9, 0.99, 1].map((share) => ms(atShare(sorted, share))).join(' | ')} |`
   }
   return [
     row('from the write to the step that the hub makes of it (watch, gathering)', toStep),

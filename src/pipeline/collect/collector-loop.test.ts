@@ -98,6 +98,32 @@ describe('the schedule of a loop', () => {
     await end()
   })
 
+  it('gives each of many that began together a place of its own, soon after its first', async () => {
+    let n = 0
+    // Evenly over [0, 1), without a pattern between draws.
+    const random = () => (++n * 0.6180339887) % 1
+    const { loop, reads, source, advance, end } = aLoop({ random })
+    const names = Array.from({ length: 30 }, (_, at) => `s${at}`)
+    loop.replan(names.map((name) => ownCollector(source(name, { intervalMs: 30_000 }))))
+    await advance(200_000)
+    const startsOf = (name: string) => reads.filter((read) => read.source === name).map(({ at }) => at - 1_000_000)
+    for (const name of names) {
+      const starts = startsOf(name)
+      expect(starts[0]).toBeLessThanOrEqual(5_000)
+      for (const [i, at] of starts.entries()) {
+        // The second takes its place, within half an interval of when it would have come.
+        if (i > 0) expect(at - (starts[i - 1] ?? 0)).toBeLessThanOrEqual(45_000 + 2_000)
+        if (i > 0) expect(at - (starts[i - 1] ?? 0)).toBeGreaterThanOrEqual(15_000)
+      }
+    }
+    // In every tenth of an interval some, in none a third of them.
+    const tenths = Array.from({ length: 10 }, () => 0)
+    for (const name of names) tenths[Math.floor(((startsOf(name).at(-2) ?? 0) % 30_000) / 3_000)]!++
+    expect(Math.min(...tenths)).toBeGreaterThanOrEqual(1)
+    expect(Math.max(...tenths)).toBeLessThan(10)
+    await end()
+  })
+
   it('leaves out the places a long collection covers', async () => {
     const { loop, reads, source, advance, end, behaviour } = aLoop()
     behaviour.set('a', { durationMs: 70_000, fails: false })

@@ -136,8 +136,9 @@ export class CollectorLoop implements AsyncDisposable {
     const { signal } = job.abort
     const { intervalMs } = job.collector.own
     const spreadMs = this.#isPlanned ? LATER_SPREAD_MS : FIRST_SPREAD_MS
-    const anchor = clock.now() + this.#random() * Math.min(spreadMs, intervalMs / 2)
-    let due = anchor
+    let due = clock.now() + this.#random() * Math.min(spreadMs, intervalMs / 2)
+    // Somebody waits for the first; the others take a place of their own, or a fleet that began together would be read in one moment for ever.
+    const anchor = due + this.#random() * intervalMs
     while (!signal.aborted) {
       await this.#sleepUntil(due, intervalMs, signal)
       if (!signal.aborted) due = await this.#collect(job, anchor)
