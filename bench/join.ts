@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util'
 import { type ClusterName, parseClusterName, systemClock } from '../src/contract/model/index.ts'
 import { decodeJoinText, encodeJoinText } from '../src/contract/wire/index.ts'
 import { accept, JoinTokens } from '../src/control/joining/index.ts'
-import { join } from '../src/pipeline/agent/index.ts'
+import { IdentityFiles, join } from '../src/pipeline/agent/index.ts'
 import {
   accessForContext,
   createKubeClient,
@@ -121,8 +121,8 @@ class Machines {
     const ends = { addresses: [this.#address], caFingerprint: this.#caFingerprint }
     const text = decodeJoinText(encodeJoinText({ cluster: name, secret, ...ends }))
     const startedAt = performance.now()
-    const directory = path(this.#directory, name)
-    await join(text, { directory, version: 'bench', say: () => undefined, signal: new AbortController().signal })
+    const store = new IdentityFiles(path(this.#directory, name))
+    await join(text, { store, version: 'bench', say: () => undefined, signal: new AbortController().signal })
     return performance.now() - startedAt
   }
 }

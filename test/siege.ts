@@ -198,7 +198,7 @@ export class Siege implements AsyncDisposable {
   /** @returns the token that `connect` prints */
   async #connect(cluster: string): Promise<string> {
     const kubeconfig = join(this.#folder, 'hub', 'kubeconfig')
-    const run = clusterpulse(['connect', cluster, '--kubeconfig', kubeconfig])
+    const run = clusterpulse(['connect', cluster, '--bearer-token', '--kubeconfig', kubeconfig])
     if ((await run.ended()) !== 0) throw new Error(`connect ${cluster}: ${run.stderr()}`)
     const word = (name: string) => new RegExp(`${name}=(\\S+)`).exec(run.stdout())?.[1] ?? ''
     this.#ingesterPort = Number(word('INGESTER_ADDRESS').split(':').at(-1))

@@ -127,7 +127,7 @@ describe.skipIf(why !== undefined)(`a backup on Kubernetes${why === undefined ? 
     await follow('kubectl apply -f policy.yaml')
     await startManager()
     await startApi()
-    const line = await follow('npx clusterpulse connect edge')
+    const line = await follow('npx clusterpulse connect edge --bearer-token')
     startAgent(line)
     await eventually(rounds, (time) => time !== null, SLOW_MS)
 

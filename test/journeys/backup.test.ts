@@ -96,7 +96,7 @@ describe('a backup', () => {
         },
       })
     }
-    const connect = clusterpulse(['connect', 'edge', '--kubeconfig', join(at('data'), 'kubeconfig')])
+    const connect = clusterpulse(['connect', 'edge', '--bearer-token', '--kubeconfig', join(at('data'), 'kubeconfig')])
     expect(await connect.ended(), connect.stderr()).toBe(0)
     const line = connect
       .stdout()

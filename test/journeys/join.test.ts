@@ -46,7 +46,7 @@ describe('joining', () => {
     return { code: await command.ended(), out: command.stdout(), err: command.stderr() }
   }
   const tokenFor = async (cluster: string): Promise<string> => {
-    const { code, out, err } = await run('connect', cluster, '--join')
+    const { code, out, err } = await run('connect', cluster)
     expect(code, err).toBe(0)
     const [, token = ''] = /npx clusterpulse join (\S+)/.exec(out) ?? []
     return token

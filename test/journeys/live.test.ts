@@ -106,7 +106,13 @@ describe('a change in a member', () => {
   }, 120_000)
 
   it('beside an agent is in the answers of the hub long before the next round', async () => {
-    const connect = clusterpulse(['connect', 'sim-001', '--kubeconfig', join(directory, 'hub/kubeconfig')])
+    const connect = clusterpulse([
+      'connect',
+      'sim-001',
+      '--bearer-token',
+      '--kubeconfig',
+      join(directory, 'hub/kubeconfig'),
+    ])
     expect(await connect.ended(), connect.stderr()).toBe(0)
     // It reads the first context of the file.
     const line = connect.stdout().replace('npx clusterpulse', `exec ${process.execPath} ${bin}`)

@@ -203,7 +203,17 @@ describe.skipIf(why !== undefined)(
       })
       address = (await api.says(/on (http:\/\/127\.0\.0\.1:\d+)/, SLOW_MS))[1] ?? ''
       const connect = clusterpulse(
-        ['connect', 'north', '--kubeconfig', admin(), '--namespace', HUB, '--address', `127.0.0.1:${port}`],
+        [
+          'connect',
+          'north',
+          '--bearer-token',
+          '--kubeconfig',
+          admin(),
+          '--namespace',
+          HUB,
+          '--address',
+          `127.0.0.1:${port}`,
+        ],
         { env },
       )
       expect(await connect.ended(), connect.stderr()).toBe(0)

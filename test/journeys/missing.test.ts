@@ -23,7 +23,7 @@ describe('what history has nothing of', () => {
     base = url
   }
   const connect = async (cluster: string): Promise<string> => {
-    const run = clusterpulse(['connect', cluster, '--kubeconfig', join(directory, 'hub/kubeconfig')])
+    const run = clusterpulse(['connect', cluster, '--bearer-token', '--kubeconfig', join(directory, 'hub/kubeconfig')])
     expect(await run.ended(), run.stderr()).toBe(0)
     address.ingester = /INGESTER_ADDRESS=127\.0\.0\.1:(\d+)/.exec(run.stdout())?.[1] ?? ''
     return /COLLECTOR_TOKEN=(\S+)/.exec(run.stdout())?.[1] ?? ''

@@ -136,7 +136,7 @@ describe.skipIf(why !== undefined).each(natsPrograms)(
       kube = createKubeClient(await accessForContext(await loadKubeconfig([at('members')])))
       nats = await startNats(server)
       await startHub()
-      const connect = clusterpulse(['connect', EDGE, '--kubeconfig', at('hub/kubeconfig')])
+      const connect = clusterpulse(['connect', EDGE, '--bearer-token', '--kubeconfig', at('hub/kubeconfig')])
       expect(await connect.ended(), connect.stderr()).toBe(0)
       agentLine = connect.stdout().replace('npx clusterpulse', `exec ${process.execPath} ${bin}`)
       startAgent()

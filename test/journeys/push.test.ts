@@ -58,7 +58,7 @@ describe('push', { concurrent: true }, () => {
     return answer.ok ? ((await answer.json()) as ClusterView) : undefined
   }
   const connect = async (...args: string[]): Promise<{ text: string; notes: string }> => {
-    const run = clusterpulse(['connect', ...args, '--kubeconfig', objects()])
+    const run = clusterpulse(['connect', '--bearer-token', ...args, '--kubeconfig', objects()])
     expect(await run.ended(), run.stderr()).toBe(0)
     return { text: run.stdout(), notes: run.stderr() }
   }

@@ -1,4 +1,11 @@
-import { type ClusterName, InvalidNameError, parseClusterName } from '#model'
+import {
+  type AgentRights,
+  type ClusterName,
+  InvalidNameError,
+  OBSERVE,
+  parseAgentRights,
+  parseClusterName,
+} from '#model'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel, type Setting } from '#runtime'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -17,6 +24,12 @@ export interface AgentConfig {
     readonly certFile?: string
     readonly keyFile?: string
   }
+  /** where none is given as an argument */
+  readonly joinToken?: string
+  /** the Secret in which a member keeps its key and certificate; undefined: in a folder of the buffer's */
+  readonly identitySecret?: { readonly namespace: string; readonly name: string }
+  /** what may be changed on the cluster, beside reading it */
+  readonly rights: AgentRights
   readonly intervalMs: number
   readonly operatorScanIntervalMs: number
   readonly buffer: { readonly directory: string; readonly maxBytes: number; readonly maxAgeMs: number }
@@ -80,6 +93,14 @@ function describeAgent(read: ConfigReader, env: Env): AgentConfig {
     ingesterAddress,
     token: tokenFile ? { file: tokenFile } : token === undefined ? undefined : { value: token },
     ...(tls && { tls }),
+    ...optional(
+      'joinToken',
+      read.secret('JOIN_TOKEN', {
+        meaning: 'of `clusterpulse join`: its token, where no argument gives it; not needed once it was shown',
+      }),
+    ),
+    ...optional('identitySecret', identitySecret(read)),
+    rights: agentRights(read),
     intervalMs,
     operatorScanIntervalMs: read.duration('OPERATOR_SCAN_INTERVAL', {
       default: '300s',
@@ -113,6 +134,30 @@ function describeAgent(read: ConfigReader, env: Env): AgentConfig {
       read.optionalText('KUBECONTEXT', { meaning: 'context of the kubeconfig; without it its current one' }),
     ),
   }
+}
+
+function identitySecret(read: ConfigReader): AgentConfig['identitySecret'] {
+  const text = read.optionalText('IDENTITY_SECRET', {
+    meaning:
+      'of `clusterpulse join` in a pod: namespace/name of a Secret that is there, in which it keeps its key and certificate; without it in `identity/` of BUFFER_DIR',
+  })
+  if (text === undefined) return undefined
+  const [, namespace, name] = /^([a-z0-9][-a-z0-9]{0,62})\/([a-z0-9][-.a-z0-9]{0,252})$/.exec(text) ?? []
+  if (namespace !== undefined && name !== undefined) return { namespace, name }
+  read.fault(`IDENTITY_SECRET is ${JSON.stringify(text)}; it must be namespace/name`)
+  return undefined
+}
+
+function agentRights(read: ConfigReader): AgentRights {
+  const text = read.text('AGENT_RIGHTS', {
+    default: 'observe',
+    meaning:
+      'of `clusterpulse join`: what may be changed on the cluster, told to the hub: observe (nothing), namespaced:NAMESPACE,… or full',
+  })
+  const rights = parseAgentRights(text)
+  if (typeof rights !== 'string') return rights
+  read.fault(`AGENT_RIGHTS: ${rights}`)
+  return OBSERVE
 }
 
 function tlsOf(read: ConfigReader): AgentConfig['tls'] {

@@ -2,14 +2,18 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join as path } from 'node:path'
-import { join } from '#agent'
-import { keepPrivate, lockDirectory } from '#runtime'
+import { IdentityFiles, IdentitySecret, type IdentityStore, join } from '#agent'
+import { type ClusterAccess, createKubeClient } from '#kube'
+import { agentRightsText, FleetError, OBSERVE } from '#model'
+import { createLogger, keepPrivate, lockDirectory, Metrics, startParts } from '#runtime'
 import { decodeJoinText } from '#wire'
-import { type Env, readAgentConfig } from './config.ts'
+import { type AgentConfig, type Env, readAgentConfig } from './config.ts'
+import { probesPart } from './probes.ts'
+import { heldRights } from './rights.ts'
 import { clusterAccess, runAgent } from './run.ts'
 
 export interface RunJoinOptions {
-  /** as `connect --join` printed it; undefined: this machine joined, or asked to, before */
+  /** as `connect` printed it; undefined: JOIN_TOKEN, or this machine joined, or asked to, before */
   readonly token: string | undefined
   readonly env: Env
   readonly flags?: Env
@@ -18,36 +22,97 @@ export interface RunJoinOptions {
   readonly say: (sentence: string) => void
 }
 
+class RightsError extends FleetError {
+  override readonly name = 'RightsError'
+  readonly code = 'rights_missing'
+  readonly retryable = false
+}
+
 /**
  * Becomes a member of a hub and is its agent from then on, until a signal. Begun again it goes on where it was: it asks with the
  * same key, or runs with the certificate it has.
- * @throws JoinTextError, JoinError, IdentityError, and as runAgent
+ * @throws JoinTextError, JoinError, IdentityError, RightsError, and as runAgent
  */
 export async function runJoin({ token, env, flags = {}, version, say }: RunJoinOptions): Promise<void> {
-  const text = token === undefined ? undefined : decodeJoinText(token)
   const given = { KUBECONFIG: defaultKubeconfig(env), ...definedIn(flags), INGESTER_TLS_ENABLED: 'true' }
   // Its faults come before the hub is asked: whoever joins is to be able to run.
   const named = (cluster: string, address: string) =>
     readAgentConfig(env, { ...given, CLUSTER_NAME: cluster, INGESTER_ADDRESS: address })
-  const { config: first } = named(text?.cluster ?? 'unnamed', text?.addresses[0] ?? 'unnamed:1')
-  await clusterAccess(first)
-  const directory = path(first.buffer.directory, 'identity')
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  await keepPrivate(first.buffer.directory)
-  // Until the process ends: a lock whose holder is gone is taken over.
-  await using _lock = await lockDirectory(directory)
+  const { config: first } = named('unnamed', 'unnamed:1') // the hub says who it is
+  const shown = token ?? first.joinToken
+  const text = shown === undefined ? undefined : decodeJoinText(shown)
+  const access = await clusterAccess(first)
+  const { rights, fault } = await rightsOn(access, first)
+  // In a pod nobody reads it: the agent does the less.
+  if (fault !== undefined && token !== undefined) throw new RightsError(fault)
+  if (fault !== undefined) say(`${fault}; it goes on with ${agentRightsText(rights)}`)
+  await using store = await openStore(first, access)
   const stop = new AbortController()
   const ended = (signal: NodeJS.Signals) =>
     stop.abort(new Error(`ended by ${signal} while it waited; begun again it goes on`))
   process.once('SIGTERM', ended).once('SIGINT', ended)
   try {
-    const identity = await join(text, { directory, version, say, signal: stop.signal })
+    const identity = await answering(first, version, say, (told) =>
+      join(text, { store: store.identity, version, say: told, signal: stop.signal }),
+    )
     process.off('SIGTERM', ended).off('SIGINT', ended)
     const { config, warnings } = named(identity.cluster, identity.hub.addresses[0] ?? '')
-    await runAgent({ config, warnings, version, member: { identity, directory } })
+    await runAgent({ config, warnings, version, member: { identity, store: store.identity, rights } })
   } catch (error) {
     if (!stop.signal.aborted) throw error
     say('stopped; begun again, `clusterpulse join` goes on where it was')
+  }
+}
+
+async function rightsOn(access: ClusterAccess, { rights, identitySecret }: AgentConfig) {
+  if (rights.kind === 'observe') return { rights: OBSERVE, fault: undefined }
+  await using kube = createKubeClient(access)
+  const as = identitySecret ? 'executor' : 'itself'
+  const held = await heldRights(kube, rights, { as, signal: AbortSignal.timeout(30_000) })
+  return { rights: held.rights, fault: held.fault }
+}
+
+/** Where its key and certificate are kept: a Secret of the cluster, or a folder that nobody else holds. */
+async function openStore(
+  config: AgentConfig,
+  access: ClusterAccess,
+): Promise<AsyncDisposable & { readonly identity: IdentityStore }> {
+  await keepPrivate(config.buffer.directory)
+  if (config.identitySecret) {
+    const kube = createKubeClient(access)
+    const close = () => kube[Symbol.asyncDispose]()
+    return { identity: new IdentitySecret(kube, config.identitySecret), [Symbol.asyncDispose]: close }
+  }
+  const directory = path(config.buffer.directory, 'identity')
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  // Until the process ends: a lock whose holder is gone is taken over.
+  const lock = await lockDirectory(directory)
+  return { identity: new IdentityFiles(directory), [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose]() }
+}
+
+/** While it waits, maybe for days, the process says that it lives and what it waits for. */
+async function answering<T>(
+  config: AgentConfig,
+  version: string,
+  say: (sentence: string) => void,
+  work: (say: (sentence: string) => void) => Promise<T>,
+): Promise<T> {
+  const logger = createLogger(config.logLevel, { role: 'agent', version })
+  let waitsFor = 'it asks to become a member'
+  const probes = probesPart({
+    ...{ address: config.healthAddress, metrics: new Metrics(), logger, version },
+    status: () => undefined,
+    waitsFor: () => waitsFor,
+    onListening: () => undefined,
+  })
+  const running = await startParts([probes], { logger })
+  try {
+    return await work((sentence) => {
+      waitsFor = sentence
+      say(sentence)
+    })
+  } finally {
+    await running.stop()
   }
 }
 

@@ -9,6 +9,8 @@ export interface ProbesOptions {
   readonly logger: Logger
   /** undefined before the agent is open */
   readonly status: () => AgentStatus | undefined
+  /** for people, where there is no agent yet; default: nothing was collected yet */
+  readonly waitsFor?: () => string
   /** of this program, for both answers */
   readonly version: string
   /** told the port that was taken */
@@ -25,7 +27,7 @@ class HealthPortTakenError extends FleetError {
  * `/healthz`: the process lives; it also tells of a disk that takes nothing, which a restart would not cure. `/readyz`: one
  * round was collected, whether there is a hub or not. `/metrics`: the Prometheus text format.
  */
-export function probesPart({ address, metrics, logger, status, version, onListening }: ProbesOptions): Part {
+export function probesPart({ address, metrics, logger, status, waitsFor, version, onListening }: ProbesOptions): Part {
   const handler: RequestListener = (request, response) => {
     const answer = (code: number, body: object) =>
       response.writeHead(code, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
@@ -40,7 +42,7 @@ export function probesPart({ address, metrics, logger, status, version, onListen
           answer(503, {
             status: 'not ready',
             version,
-            error: now?.collection.lastFailure ?? 'nothing was collected yet',
+            error: now?.collection.lastFailure ?? waitsFor?.() ?? 'nothing was collected yet',
           })
         return
       case '/metrics':

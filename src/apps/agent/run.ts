@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { Agent, grpcTransport, type MemberIdentity, Membership, memberTransport } from '#agent'
-import type { ReadSummary } from '#collect'
+import { Agent, grpcTransport, type IdentityStore, type MemberIdentity, Membership, memberTransport } from '#agent'
+import { memberCollectors, type ReadSummary } from '#collect'
 import {
   accessForContext,
   type ClusterAccess,
@@ -11,7 +11,7 @@ import {
   loadKubeconfig,
   type OwnedKubeClient,
 } from '#kube'
-import { FleetError, systemClock } from '#model'
+import { type AgentRights, agentRightsText, CLAIMS, FleetError, systemClock } from '#model'
 import {
   claimFormat,
   countBuild,
@@ -29,8 +29,12 @@ export interface RunOptions {
   readonly config: AgentConfig
   readonly warnings: readonly string[]
   readonly version: string
-  /** who we are by certificate, where this machine joined; kept in the directory, where it is renewed */
-  readonly member?: { readonly identity: MemberIdentity; readonly directory: string }
+  /** who we are by certificate, where this machine joined, where that is kept, and what we may change on the cluster */
+  readonly member?: {
+    readonly identity: MemberIdentity
+    readonly store: IdentityStore
+    readonly rights: AgentRights
+  }
 }
 
 /** As of the hub's data folder: a later form than this one would be thrown away as damage. docs/guide/upgrade.md */
@@ -87,6 +91,7 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
             userAgent,
           }),
         ...(joined && { onTrust: (roots: string) => joined.trust(roots) }),
+        ...(member && { collectors: memberCollectors({ [CLAIMS.rights]: agentRightsText(member.rights) }) }),
         metrics,
         logger,
       })
@@ -115,11 +120,11 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
 
 /** The way to the hub by a certificate that is renewed in time; the stream is opened anew with each. */
 function keptMember(
-  { identity, directory }: NonNullable<RunOptions['member']>,
+  { identity, store }: NonNullable<RunOptions['member']>,
   { version, userAgent, logger }: { version: string; userAgent: string; logger: Logger },
 ) {
   const membership = new Membership(identity, {
-    ...{ directory, version, logger, clock: systemClock, random: Math.random },
+    ...{ store, version, logger, clock: systemClock, random: Math.random },
     onRenewed: () => transport.reopen(),
   })
   const transport = memberTransport(() => membership.identity, userAgent)

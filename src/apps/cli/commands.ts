@@ -99,10 +99,13 @@ export interface ConnectOptions {
   readonly bufferSize?: string
   readonly openshift?: boolean
   readonly revoke?: boolean
-  readonly join?: boolean
+  readonly accept?: boolean
+  readonly rights: string
+  readonly bearerToken?: boolean
   readonly ttl: number
 }
 export interface JoinOptions {
+  readonly rights?: string
   readonly kubeconfig?: string
   readonly context?: string
   readonly bufferDir?: string
@@ -176,6 +179,13 @@ const life = (what: string): Option =>
     if (ms >= 600_000 && ms <= hours(24)) return ms
     throw new InvalidArgumentError('it must be a duration from 10m to 24h, such as 30m or 8h.')
   })
+
+/** What the agent may change on its member. */
+const rights = (): Option =>
+  new Option(
+    '--rights <which>',
+    'what the agent may have changed on the cluster: observe (nothing), namespaced:NAMESPACE,…, or full (AGENT_RIGHTS)',
+  )
 
 const gather = (value: string, all: readonly string[] = []): readonly string[] => [...all, value]
 
@@ -333,7 +343,7 @@ export function program(actions: Actions, version: string): Command {
   cli
     .command('connect')
     .description(
-      'make a credential for the agent of a cluster that the hub cannot reach, and print the one command or manifest to run there',
+      'make a join token for a cluster that the hub need not reach, and print the one command or manifest to run there: it asks with a key of its own to become a member, and is one when somebody accepts it',
     )
     .argument('<cluster>', 'name the cluster has or gets on the hub')
     .option(
@@ -341,7 +351,10 @@ export function program(actions: Actions, version: string): Command {
       "of the hub's objects (default: ./data/kubeconfig of `clusterpulse up`, then KUBECONFIG)",
     )
     .option('--namespace <name>', "the hub's namespace (NAMESPACE; clusterpulse)")
-    .option('--address <host:port>', 'where the agent reaches the hub (default: what the hub says of itself)')
+    .option(
+      '--address <host:port>',
+      'where the agent reaches the hub; several of one hub with commas (default: what the hub says of itself)',
+    )
     .option('--image <image>', 'image with its tag, for a container or the manifest (default: what the hub deploys)')
     .option(
       '--buffer-size <size>',
@@ -356,12 +369,14 @@ export function program(actions: Actions, version: string): Command {
         .choices(['command', 'docker', 'podman', 'manifest'])
         .default('command'),
     )
-    .option('--revoke', 'revoke every credential of this cluster instead: its streams end at once')
-    .option(
-      '--join',
-      'print a join token instead: one machine may ask with it to be this member, with a key of its own, and waits until `accept`',
-    )
+    .option('--accept', 'accept it now: the first key that shows the token is a member without a second look')
+    .addOption(rights().default('observe'))
     .addOption(life('of the join token').default(hours(1), '1h'))
+    .option(
+      '--bearer-token',
+      'print a bearer token instead, with which an agent is monitored and no member: for a hub without TLS, and agents of before',
+    )
+    .option('--revoke', 'revoke every bearer token of this cluster instead: their streams end at once')
     .action((cluster: string, options: ConnectOptions) => actions.connect(cluster, options))
 
   cli
@@ -369,10 +384,11 @@ export function program(actions: Actions, version: string): Command {
     .description(
       'become a member of a hub and its agent from then on: asks with a key that stays here, waits until somebody accepts it there, and delivers; begun again it goes on where it was',
     )
-    .argument('[token]', 'as `connect NAME --join` printed it on the hub; not needed once it was shown')
+    .argument('[token]', 'as `connect NAME` printed it on the hub (JOIN_TOKEN); not needed once it was shown')
     .option('--kubeconfig <file>', 'the cluster to read (KUBECONFIG; ~/.kube/config; in a pod its own cluster)')
     .option('--context <name>', 'context of the kubeconfig (KUBECONTEXT)')
     .option('--buffer-dir <folder>', 'folder of the buffer, the key and the certificate (BUFFER_DIR; ./data/agent)')
+    .addOption(rights())
     .action((token: string | undefined, options: JoinOptions) => actions.join(token, options))
 
   const member = (name: string, description: string) =>

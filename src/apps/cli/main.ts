@@ -92,18 +92,23 @@ const actions: Actions = {
     await runAgent({ config, warnings, version })
   },
 
-  async connect(cluster, { join, ttl, ...options }) {
+  async connect(cluster, { ttl, bearerToken, accept, ...options }) {
     const { connect } = await import('#hub')
     // All that was written: what is added there must arrive.
     const revoke = options.revoke ?? false
-    const byToken = join && { join: { lifeMs: ttl } }
-    answered(await connect({ ...options, ...byToken, cluster, revoke, environment: process.env }))
+    const as = bearerToken ? 'bearer' : { lifeMs: ttl, accept: accept ?? false, rights: options.rights }
+    answered(await connect({ ...options, as, cluster, revoke, environment: process.env }))
   },
 
   async join(token, options) {
     keepProcessSmall()
     const { runJoin } = await import('#agent-app')
-    const flags = { KUBECONFIG: options.kubeconfig, KUBECONTEXT: options.context, BUFFER_DIR: options.bufferDir }
+    const flags = {
+      KUBECONFIG: options.kubeconfig,
+      KUBECONTEXT: options.context,
+      BUFFER_DIR: options.bufferDir,
+      AGENT_RIGHTS: options.rights,
+    }
     const say = (text: string) => void process.stderr.write(`${printableLine(text)}\n`)
     await runJoin({ token, env: process.env, flags, version, say })
   },

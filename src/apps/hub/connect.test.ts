@@ -1,9 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
-import { createKubeClient, type KubeObject } from '#kube'
-import { embeddedApi, HUB } from '../../../test/owned-fleet.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { managedClusters } from '#joining'
+import { ocmKinds } from '#kinds'
+import { createKubeClient, customResourceDefinitions, type KubeObject, secrets } from '#kube'
+import { decodeJoinText } from '#wire'
+import { connections, embeddedApi, HUB } from '../../../test/owned-fleet.ts'
 import { connect } from './connect.ts'
 
 async function anApi() {
@@ -20,7 +23,14 @@ async function anApi() {
 
 it('waits a moment for a hub that has just started to say where agents reach it', async () => {
   const { kube, kubeconfig } = await anApi()
-  const joining = connect({ cluster: 'edge', kubeconfig, output: 'command', revoke: false, environment: {} })
+  const joining = connect({
+    cluster: 'edge',
+    kubeconfig,
+    output: 'command',
+    revoke: false,
+    as: 'bearer',
+    environment: {},
+  })
   await new Promise((resolve) => setTimeout(resolve, 600))
   const configMaps = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true } as const
   const data = { address: 'hub.example:9443', tls: 'true' }
@@ -33,10 +43,81 @@ it('waits a moment for a hub that has just started to say where agents reach it'
 
 it('says of a name that nobody knows that there is nothing to revoke, and revokes what there is once', async () => {
   const { kubeconfig } = await anApi()
-  const shared = { kubeconfig, output: 'command', environment: {} } as const
+  const shared = { kubeconfig, output: 'command', as: 'bearer', environment: {} } as const
   const revoke = (cluster: string) => connect({ ...shared, cluster, revoke: true })
   await expect(revoke('edge')).rejects.toThrow(/knows no cluster edge, and no credential for one/)
   await connect({ ...shared, cluster: 'edge', address: 'hub.example:9443', revoke: false })
   expect((await revoke('edge')).notes.join()).toMatch(/every credential of the agent of edge is revoked/)
   await expect(revoke('edge')).rejects.toThrow(/no credential for an agent of edge: nothing is to be revoked/)
+})
+
+describe('a cluster that is to become a member', () => {
+  const ingester = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true } as const
+  const asMember = { lifeMs: 3_600_000, accept: false, rights: 'observe' }
+
+  async function aHub(data: Readonly<Record<string, string>> = { address: 'hub.example:9443', tls: 'true' }) {
+    const api = await anApi()
+    for (const kind of ocmKinds) await api.kube.create(customResourceDefinitions, kind.crd() as unknown as KubeObject)
+    await api.kube.create(ingester, { metadata: { name: 'clusterpulse-ingester', namespace: HUB }, data })
+    const options = { cluster: 'edge', kubeconfig: api.kubeconfig, revoke: false, environment: {} } as const
+    const asked = (as = asMember, over: Partial<Parameters<typeof connect>[0]> = {}) =>
+      connect({ ...options, output: 'command', as, ...over })
+    return { ...api, asked }
+  }
+  const tokenIn = (text: string) => decodeJoinText(/cpj1_[\w-]+/.exec(text)?.[0] ?? '')
+
+  it('gets one command with a token, and nothing is declared or accepted by it', async () => {
+    const { kube, asked } = await aHub({
+      address: 'a.example:1,b.example:2',
+      tls: 'true',
+      fingerprint: 'ab'.repeat(32),
+    })
+    const { text, notes } = await asked()
+    expect(text).toMatch(/^ npx clusterpulse join cpj1_\S+\n$/)
+    expect(tokenIn(text)).toMatchObject({ cluster: 'edge', addresses: ['a.example:1', 'b.example:2'] })
+    expect(notes.at(-1)).toBe('when it asks, accept it: clusterpulse accept edge')
+    expect(await kube.get(managedClusters, { name: 'edge' })).toBeUndefined()
+    expect(await kube.listAll(connections, { namespace: HUB })).toEqual([])
+  })
+
+  it('gets a manifest with the same token on request', async () => {
+    const { asked } = await aHub()
+    const { text, notes } = await asked({ ...asMember, rights: 'namespaced:shop' }, { output: 'manifest' })
+    expect(tokenIn(Buffer.from(/^ +token: (\S+)$/m.exec(text)?.[1] ?? '', 'base64').toString()).cluster).toBe('edge')
+    expect(text).toMatch(/^# .* Rights there: namespaced:shop\./m)
+    expect(notes.join()).toMatch(/kubectl apply --server-side/)
+  })
+
+  it('is accepted at once where that is asked for', async () => {
+    const { kube, asked } = await aHub()
+    const { notes } = await asked({ ...asMember, accept: true })
+    expect(await kube.get(managedClusters, { name: 'edge' })).toMatchObject({ spec: { hubAcceptsClient: true } })
+    expect(notes.join()).toMatch(/without a second look/)
+    expect(notes.join()).not.toMatch(/clusterpulse accept/)
+    const [token] = await kube.listAll(secrets, { namespace: HUB, labelSelector: 'clusterpulse.io/join-token' })
+    const { record = '' } = (token?.data ?? {}) as { record?: string }
+    expect(JSON.parse(Buffer.from(record, 'base64').toString())).toMatchObject({ isApproved: true })
+  })
+
+  it.each([
+    ['rights that are none', {}, { ...asMember, rights: 'root' }, 'edge', /--rights: "root" is none of them/],
+    ['a hub without TLS', { address: 'h:1' }, asMember, 'edge', /without TLS.*--bearer-token/],
+    ['a hub that says no address', { tls: 'true' }, asMember, 'edge', /does not say where agents reach it/],
+    ['a name that is no namespace', {}, asMember, 'a.b', /lower-case letters, digits and -.*--bearer-token/],
+  ])('is refused with %s, in a sentence that says what helps', async (_, data, as, cluster, words) => {
+    const { asked } = await aHub(Object.keys(data).length > 0 ? data : undefined)
+    await expect(asked(as, { cluster })).rejects.toThrow(words)
+  })
+
+  it('is refused where the hub reads a cluster of that name itself, and where the hub has no members', async () => {
+    const { kube, asked } = await aHub()
+    const spec = { endpoint: 'https://x', credentialsRef: { name: 's' } }
+    await kube.create(connections, { metadata: { name: 'edge', namespace: HUB }, spec })
+    await expect(asked()).rejects.toThrow(/the hub reads a cluster edge itself/)
+    const { kubeconfig } = await anApi()
+    const options = { cluster: 'edge', kubeconfig, revoke: false, environment: {} } as const
+    await expect(connect({ ...options, output: 'command', as: asMember })).rejects.toThrow(
+      /has no members.*--bearer-token/,
+    )
+  })
 })

@@ -1,10 +1,19 @@
 import { isMemberCluster } from '#authority'
-import { AgentCredentials, IMAGE, IMAGE_GROUP, imageOf, joinCommand, joinContainer, joinManifest } from '#connections'
-import { JoinTokens } from '#joining'
+import {
+  AgentCredentials,
+  IMAGE,
+  IMAGE_GROUP,
+  imageOf,
+  type Joining,
+  joinCommand,
+  joinContainer,
+  joinManifest,
+} from '#connections'
+import { JoinTokens, managedClusterOf, managedClusters } from '#joining'
 import { clusterConnection, metricSource } from '#kinds'
 import { createKubeClient, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { type CompiledSource, compileMetricSource, type SourceObject } from '#metricsource'
-import { type ClusterName, seconds, systemClock } from '#model'
+import { type ClusterName, parseAgentRights, seconds, systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { encodeJoinText } from '#wire'
 import { INGESTER_MAP } from './agent-receiver.ts'
@@ -26,9 +35,19 @@ export interface ConnectOptions {
   /** the manifest is for OpenShift, which assigns groups of volumes itself */
   readonly openshift?: boolean
   readonly revoke: boolean
-  /** a join token: the cluster becomes a member by a certificate for a key of its own. Life of the token, ms */
-  readonly join?: { readonly lifeMs: number }
+  /** `bearer`: an agent with a token, as before; else a machine that joins by a key of its own */
+  readonly as: 'bearer' | JoinWish
   readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** A join token, and what comes of it. */
+export interface JoinWish {
+  /** of the token, ms */
+  readonly lifeMs: number
+  /** the cluster is accepted now, and the first key that shows the token gets its certificate */
+  readonly accept: boolean
+  /** what the agent may change on the cluster, as parseAgentRights reads it */
+  readonly rights: string
 }
 
 /** What goes to standard output, to be run or applied, and what is said beside it. */
@@ -46,9 +65,16 @@ const connections: Resource = {
   namespaced: true,
 }
 
+interface Inputs {
+  readonly hub: KubeClient
+  readonly namespace: string
+  readonly cluster: ClusterName
+  readonly options: ConnectOptions
+}
+
 /**
- * Makes the hub ready for the agent of a cluster it may not be able to reach: declares the cluster where it is not known,
- * makes a credential for its agent, and says what to run there. Needs the hub's objects only, not the hub itself.
+ * Makes the hub ready for the agent of a cluster it may not be able to reach, and says what to run there: with a join token it asks to
+ * become a member; with a bearer token the cluster is declared, and monitored. Needs the hub's objects only, not the hub itself.
  */
 export async function connect(options: ConnectOptions): Promise<ConnectAnswer> {
   const cluster = clusterNameOf(options.cluster)
@@ -64,8 +90,9 @@ export async function connect(options: ConnectOptions): Promise<ConnectAnswer> {
         : `the hub knows no cluster ${cluster}, and no credential for one; \`clusterpulse get clusters\` lists those it knows`
       throw new ConnectError('unknown_cluster', why)
     }
-    if (options.join) return await joiningByToken(hub, namespace, cluster, options.join.lifeMs, options)
-    return await joining(hub, namespace, cluster, credentials, options)
+    const inputs = { hub, namespace, cluster, options }
+    if (options.as !== 'bearer') return await memberJoining(inputs, options.as)
+    return await joining(inputs, credentials)
   } finally {
     await credentials[Symbol.asyncDispose]()
     await hub[Symbol.asyncDispose]()
@@ -84,47 +111,130 @@ async function publishedMap(hub: KubeClient, namespace: string, waitMs: number):
   }
 }
 
+interface Published {
+  readonly address?: string
+  readonly tls?: string
+  readonly 'ca.crt'?: string
+  readonly fingerprint?: string
+  readonly serverName?: string
+  readonly image?: string
+  readonly imagePullSecret?: string
+  readonly bufferSize?: string
+  readonly bufferStorageClass?: string
+}
+
+const NO_ADDRESS = 'the hub does not say where agents reach it'
+
 /** A token with which a machine that reaches the member may ask to join, and nothing else. */
-async function joiningByToken(
-  hub: KubeClient,
-  namespace: string,
-  cluster: ClusterName,
-  lifeMs: number,
-  options: ConnectOptions,
-): Promise<ConnectAnswer> {
+async function memberJoining(inputs: Inputs, { lifeMs, accept, rights: wanted }: JoinWish): Promise<ConnectAnswer> {
+  const { hub, namespace, cluster, options } = inputs
+  const rights = parseAgentRights(wanted)
+  if (typeof rights === 'string') throw new ConnectError('invalid_rights', `--rights: ${rights}`)
   if (!isMemberCluster(cluster))
     throw new ConnectError(
       'invalid_cluster',
-      `a member is called as its namespace on the hub: lower-case letters, digits and -, at most 63; ${cluster} is not`,
+      `a member is called as its namespace on the hub: lower-case letters, digits and -, at most 63; ${cluster} is not (--bearer-token: it is monitored and no member)`,
+    )
+  if (!(await hub.serves(managedClusters)))
+    throw new ConnectError(
+      'no_members',
+      'this hub has no members: it does not serve ManagedClusters (deploy/components/members on Kubernetes); --bearer-token: the cluster is monitored without being one',
     )
   const map = await publishedMap(hub, namespace, options.address ? 0 : STARTING_MS)
-  const published = (map?.data ?? {}) as Readonly<Record<string, string | undefined>>
+  const published = (map?.data ?? {}) as Published
   const addresses = (options.address || published.address || '').split(',').filter(Boolean)
   if (addresses.length === 0)
-    throw new ConnectError(
-      'no_address',
-      'the hub does not say where agents reach it: is it running? Give it with --address host:port',
-    )
+    throw new ConnectError('no_address', `${NO_ADDRESS}: is it running? Give it with --address host:port`)
   if (published.tls !== 'true')
     throw new ConnectError(
       'no_tls',
-      'members join by certificate, and this hub receives agents without TLS: set INGESTER_TLS_ENABLED',
+      'members join by certificate, and this hub receives agents without TLS: set INGESTER_TLS_ENABLED, or take --bearer-token',
     )
+  const notes = [...localOnly(addresses[0] ?? ''), ...(await monitoredAlready(inputs))]
+  if (accept) notes.push(await acceptAhead(hub, cluster))
   const { fingerprint, serverName, 'ca.crt': caPem } = published
-  const secret = await new JoinTokens({ hub, namespace, clock: systemClock }).issue(cluster, lifeMs)
-  const text = encodeJoinText({
+  const tokens = new JoinTokens({ hub, namespace, clock: systemClock })
+  const secret = await tokens.issue(cluster, lifeMs, { isApproved: accept })
+  const token = encodeJoinText({
     ...{ cluster, secret, addresses },
     ...(fingerprint ? { caFingerprint: fingerprint } : caPem ? { caPem } : {}),
     ...(serverName && { serverName }),
   })
-  return {
-    text: ` npx clusterpulse join ${text}\n`,
-    notes: [
-      ...localOnly(addresses[0] ?? ''),
-      `the token lets one machine ask to be ${cluster}, until ${new Date(systemClock.now() + lifeMs).toISOString()}; run it where the kubeconfig of the member is`,
-      `when it asks, accept it: clusterpulse accept ${cluster}`,
-    ],
+  const text = await printed(inputs, published, notes, {
+    ...{ cluster, token, address: addresses.join(), tls: true, intervalMs: seconds(30), joins: { rights } },
+    ...(caPem ? { caPem } : {}),
+  })
+  const until = new Date(systemClock.now() + lifeMs).toISOString()
+  notes.push(`until ${until} one machine may ask with it to be ${cluster}, and keeps its own key`)
+  if (!accept) notes.push(`when it asks, accept it: clusterpulse accept ${cluster}`)
+  return { text, notes }
+}
+
+/** What speaks for a cluster of this name already, and would be in the way of the one that joins. */
+async function monitoredAlready({ hub, namespace, cluster }: Inputs): Promise<readonly string[]> {
+  const known = await hub.get(connections, { name: cluster, namespace })
+  if (!known || known.metadata.ownerReferences?.some(({ kind }) => kind === 'ManagedCluster')) return []
+  const { collectionMode } = (known.spec ?? {}) as { collectionMode?: string }
+  if (collectionMode !== 'push')
+    throw new ConnectError(
+      'monitored_already',
+      `the hub reads a cluster ${cluster} itself: join under another name, or delete ClusterConnection ${namespace}/${cluster} first; --bearer-token makes its agent push`,
+    )
+  return [
+    `an agent with a bearer token may speak for ${cluster}: stop it when this one is accepted (clusterpulse connect ${cluster} --revoke ends its token)`,
+  ]
+}
+
+/** With the rights of whoever calls it: the hub's own are not asked for. */
+async function acceptAhead(hub: KubeClient, cluster: ClusterName): Promise<string> {
+  const known = await hub.get(managedClusters, { name: cluster })
+  if (known?.metadata.deletionTimestamp)
+    throw new ConnectError('leaving', `ManagedCluster ${cluster} is being deleted; accept it anew when it is gone`)
+  const spec = { hubAcceptsClient: true }
+  if (known) await hub.patch(managedClusters, { name: cluster }, { spec }, { kind: 'merge' })
+  else await hub.create(managedClusters, managedClusterOf(cluster, spec))
+  return `${cluster} is accepted: the first key that shows the token is this member, without a second look`
+}
+
+/** What is to be run or applied on the member, in the form that was asked for. */
+async function printed(
+  { hub, namespace, options }: Inputs,
+  published: Published,
+  notes: string[],
+  joining: Joining,
+): Promise<string> {
+  const image = imageOf({ image: options.image ?? (published.image || IMAGE), version: '' })
+  if (options.output === 'command') {
+    notes.push('run it where the kubeconfig of the member is (KUBECONFIG, else ~/.kube/config); it holds the token')
+    return `${joinCommand(joining)}\n`
   }
+  if (options.output !== 'manifest') {
+    notes.push(
+      `run it on any machine that reaches the member and has ${options.output} and its kubeconfig (KUBECONFIG, else ~/.kube/config); it holds the token`,
+      'the kubeconfig must hold its credentials itself: `kubectl config view --raw --minify --flatten` prints such a one',
+    )
+    return `${joinContainer({ ...joining, image, engine: options.output })}\n`
+  }
+  notes.push(
+    'the manifest holds the token: apply it on the member with kubectl apply --server-side -f -, and delete it',
+  )
+  const sources = await sourcesOf(hub, namespace)
+  if (sources.length > 0)
+    notes.push(
+      `its role lets the agent read what ${sources.length} MetricSources name today; print it again when there are more`,
+    )
+  const { imagePullSecret } = published
+  const bufferVolume = bufferOf(published, options)
+  if (bufferVolume)
+    notes.push(
+      `it claims a volume of ${bufferVolume.size} for the agent's buffer; where the member has no default StorageClass, print it with --buffer-size 0`,
+    )
+  return joinManifest({
+    ...joining,
+    ...{ image, sources },
+    ...(imagePullSecret && { imagePullSecret }),
+    ...(bufferVolume && { bufferVolume }),
+  })
 }
 
 const localOnly = (address: string): readonly string[] =>
@@ -134,13 +244,8 @@ const localOnly = (address: string): readonly string[] =>
       ]
     : []
 
-async function joining(
-  hub: KubeClient,
-  namespace: string,
-  cluster: ClusterName,
-  credentials: AgentCredentials,
-  options: ConnectOptions,
-): Promise<ConnectAnswer> {
+async function joining(inputs: Inputs, credentials: AgentCredentials): Promise<ConnectAnswer> {
+  const { hub, namespace, cluster, options } = inputs
   const notes: string[] = []
   const known = await hub.get(connections, { name: cluster, namespace })
   const spec = (known?.spec ?? {}) as {
@@ -150,12 +255,12 @@ async function joining(
   }
   const isGiven = Boolean(options.address || spec.ingesterAddress)
   const map = await publishedMap(hub, namespace, isGiven ? 0 : STARTING_MS)
-  const published = (map?.data ?? {}) as Readonly<Record<string, string | undefined>>
+  const published = (map?.data ?? {}) as Published
   const address = options.address || spec.ingesterAddress || published.address
   if (!address) {
     throw new ConnectError(
       'no_address',
-      `the hub does not say where agents reach it${map ? '' : ` (there is no ConfigMap ${namespace}/${INGESTER_MAP}: is a hub running?)`}; give it with --address host:port`,
+      `${NO_ADDRESS}${map ? '' : ` (there is no ConfigMap ${namespace}/${INGESTER_MAP}: is a hub running?)`}; give it with --address host:port`,
     )
   }
   notes.push(...localOnly(address))
@@ -182,43 +287,10 @@ async function joining(
   if (tls && published.fingerprint)
     notes.push(`the agent trusts the hub's CA with the SHA-256 fingerprint ${published.fingerprint}`)
   if (!tls) notes.push('the hub receives agents without TLS: the token and all numbers can be read on the way')
-  const image = imageOf({ image: options.image ?? (published.image || IMAGE), version: '' })
-  if (options.output === 'manifest') {
-    notes.push(
-      'the manifest holds the token: apply it on the member with kubectl apply --server-side -f -, and delete it',
-    )
-    const sources = await sourcesOf(hub, namespace)
-    if (sources.length > 0)
-      notes.push(
-        `its role lets the agent read what ${sources.length} MetricSources name today; print it again when there are more`,
-      )
-    const { imagePullSecret } = published
-    const bufferVolume = bufferOf(published, options)
-    if (bufferVolume)
-      notes.push(
-        `it claims a volume of ${bufferVolume.size} for the agent's buffer; where the member has no default StorageClass, print it with --buffer-size 0`,
-      )
-    const manifest = joinManifest({
-      ...shared,
-      image,
-      sources,
-      ...(imagePullSecret && { imagePullSecret }),
-      ...(bufferVolume && { bufferVolume }),
-    })
-    return { text: manifest, notes }
-  }
-  if (options.output !== 'command') {
-    notes.push(
-      `run it on any machine that reaches the member and has ${options.output} and its kubeconfig (KUBECONFIG, else ~/.kube/config); it holds the token`,
-      'the kubeconfig must hold its credentials itself: `kubectl config view --raw --minify --flatten` prints such a one',
-    )
-    return { text: `${joinContainer({ ...shared, image, engine: options.output })}\n`, notes }
-  }
-  notes.push('run it where the kubeconfig of the member is (KUBECONFIG); it holds the token')
-  return { text: `${joinCommand(shared)}\n`, notes }
+  return { text: await printed(inputs, published, notes, shared), notes }
 }
 
-function bufferOf(published: Readonly<Record<string, string | undefined>>, { bufferSize, openshift }: ConnectOptions) {
+function bufferOf(published: Published, { bufferSize, openshift }: ConnectOptions) {
   const size = bufferSize ?? published.bufferSize ?? ''
   if (size === '' || size === '0') return undefined
   const storageClass = published.bufferStorageClass

@@ -14,7 +14,16 @@ export interface HubObjectsOptions {
 export class ConnectError extends FleetError {
   override readonly name = 'ConnectError'
   readonly retryable = false
-  readonly code: 'no_hub' | 'no_address' | 'no_tls' | 'invalid_cluster' | 'unknown_cluster'
+  readonly code:
+    | 'no_hub'
+    | 'no_address'
+    | 'no_tls'
+    | 'no_members'
+    | 'invalid_cluster'
+    | 'invalid_rights'
+    | 'unknown_cluster'
+    | 'monitored_already'
+    | 'leaving'
 
   constructor(code: ConnectError['code'], message: string, options?: ErrorOptions) {
     super(message, options)

@@ -8,10 +8,12 @@
  */
 export * from './absence.ts'
 export * from './agent.ts'
+export * from './agent-rights.ts'
 export * from './batch.ts'
 export * from './cause.ts'
 export { type Chunk, type Keys, type Labels, sizeOf } from './chunk.ts'
 export { chunkChanges } from './chunk-changes.ts'
+export * from './claims.ts'
 export * from './clock.ts'
 export { Column, columnOf, columnOfOne } from './column.ts'
 export * from './documents.ts'

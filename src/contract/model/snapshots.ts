@@ -100,6 +100,12 @@ export const ClusterSnapshotSchema = Type.Object({
   versionCompletedAt: nullable(Instant),
   consoleUrl: nullable(Type.String()),
   conditions: Type.Array(ConditionSchema),
+  claims: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description:
+        'statements of the cluster about itself; absent: not read, as by whoever is not the agent of a member',
+    }),
+  ),
 })
 /** What a cluster says of itself, as seen at one time. */
 export type ClusterSnapshot = Static<typeof ClusterSnapshotSchema>

@@ -21,9 +21,7 @@ export class JoinTextError extends FleetError {
   readonly retryable = false
 
   constructor(why: string) {
-    super(
-      `this is no join token: ${why}; \`clusterpulse connect NAME --join\` on the hub prints one, to be copied whole`,
-    )
+    super(`this is no join token: ${why}; \`clusterpulse connect NAME\` on the hub prints one, to be copied whole`)
   }
 }
 

@@ -485,7 +485,9 @@ describe('an agent that cannot be deployed', () => {
     })
     const end = await deploy(member.kube)
     expect(end).toMatchObject({ kind: 'failed', code: 'kube_forbidden' })
-    expect(end.kind === 'failed' && end.message).toMatch(/^secret: .*; grant it, or run "clusterpulse connect west"/)
+    expect(end.kind === 'failed' && end.message).toMatch(
+      /^secret: .*; grant it, or run "clusterpulse connect west --bearer-token -o manifest"/,
+    )
     expect(issued).toEqual([])
   })
 
@@ -499,7 +501,7 @@ describe('an agent that cannot be deployed', () => {
       kind: 'failed',
       code: 'kube_forbidden',
       message:
-        'namespace: the account may not patch deployments.apps; grant it, or run "clusterpulse connect west" and apply what it prints on the member',
+        'namespace: the account may not patch deployments.apps; grant it, or run "clusterpulse connect west --bearer-token -o manifest" and apply what it prints on the member',
     })
   })
 

@@ -346,7 +346,7 @@ function explained(step: string, cluster: ClusterName, error: unknown): Deployme
   if (!isKubeError(error, 'forbidden')) return failure(code, `${step}: ${message}`)
   const right = /cannot (\S+) resource "([^"]+)"(?: in API group "([^"]*)")?/.exec(error.apiMessage ?? '')
   const missing = right ? `the account may not ${right[1]} ${right[2]}${right[3] ? `.${right[3]}` : ''}` : message
-  const next = `grant it, or run "clusterpulse connect ${cluster}" and apply what it prints on the member`
+  const next = `grant it, or run "clusterpulse connect ${cluster} --bearer-token -o manifest" and apply what it prints on the member`
   return failure(code, `${step}: ${missing}; ${next}`)
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { generateServingCertificate } from '#apiserver'
 import { collectors } from '#collect'
+import type { AgentRights } from '#model'
 import { isNearEnd } from './agent-deployment.ts'
 import { type AgentSettings, agentObjects, hostAndPort, imageOf } from './agent-objects.ts'
 import { caFingerprints, joinCommand, joinManifest } from './join.ts'
@@ -204,6 +205,23 @@ it.each([
   expect(isNearEnd({ id: '', sha256: '', createdAt, expiresAt }, now)).toBe(result),
 )
 
+interface Manifested {
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly rules?: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[]
+  readonly roleRef?: { readonly kind: string; readonly name: string }
+  readonly spec?: {
+    readonly template?: {
+      readonly spec: {
+        readonly containers: readonly {
+          readonly args: readonly string[]
+          readonly env: readonly { readonly name: string; readonly value?: string }[]
+        }[]
+      }
+    }
+  }
+}
+
 describe('joining by hand', () => {
   const joining = { cluster: 'west', token: 'cp_west_x', address: 'hub:9443', tls: true, intervalMs: 30_000 }
 
@@ -215,6 +233,80 @@ describe('joining by hand', () => {
     expect(documents.find(({ kind }) => kind === 'ConfigMap')).toMatchObject({ data: { 'service-ca.crt': caPem } })
     expect(text).toContain(`SHA-256 ${caFingerprints(caPem)[0]}`)
     expect(text.split('\n')[0]).toBe('# The agent of west, which pushes to hub:9443.')
+  })
+
+  const member = { ...joining, token: 'cpj1_x', address: '10.0.0.1:9443,hub:9444' }
+  const manifestOf = (rights: AgentRights) =>
+    parseAllDocuments(joinManifest({ ...member, joins: { rights }, image: 'agent:1' })).map(
+      (document) => document.toJSON() as Manifested,
+    )
+  const rulesOf = (objects: readonly Manifested[], kind: string) =>
+    objects.find((one) => one.kind === kind && one.metadata.name === 'clusterpulse-collector')?.rules ?? []
+
+  it('prints an agent that joins: its key stays in one Secret of its namespace, to which alone it has a right', () => {
+    const objects = manifestOf({ kind: 'observe' })
+    const secrets = objects.filter(({ kind }) => kind === 'Secret')
+    expect(secrets.map(({ metadata }) => metadata.name)).toEqual([
+      'clusterpulse-agent-identity',
+      'clusterpulse-collector-token',
+    ])
+    // Applied again it must not take the identity away.
+    expect(secrets[0]).not.toHaveProperty('data')
+    expect(rulesOf(objects, 'Role')).toEqual([
+      {
+        apiGroups: [''],
+        resources: ['secrets'],
+        resourceNames: ['clusterpulse-agent-identity'],
+        verbs: ['get', 'patch'],
+      },
+    ])
+    const read = rulesOf(objects, 'ClusterRole')
+    expect(read.flatMap(({ resources }) => resources)).toContain('clusterclaims')
+    expect(read.flatMap(({ resources }) => resources)).not.toContain('secrets')
+    expect(new Set(read.flatMap(({ verbs }) => verbs))).toEqual(new Set(['get', 'list', 'watch']))
+    const [container] = objects.find(({ kind }) => kind === 'Deployment')?.spec?.template?.spec.containers ?? []
+    expect(container?.args).toEqual(['join'])
+    expect(container?.env.map(({ name, value }) => [name, value])).toEqual([
+      ['JOIN_TOKEN', undefined],
+      ['IDENTITY_SECRET', 'clusterpulse-system/clusterpulse-agent-identity'],
+      ['AGENT_RIGHTS', 'observe'],
+      ['BUFFER_DIR', '/data'],
+    ])
+    expect(JSON.stringify(objects.find(({ kind }) => kind === 'NetworkPolicy'))).toMatch(/10\.0\.0\.1\/32.*9444/)
+  })
+
+  it.each([
+    [{ kind: 'full' }, ['ClusterRoleBinding ClusterRole/cluster-admin']],
+    [
+      { kind: 'namespaced', namespaces: ['shop', 'till'] },
+      ['RoleBinding ClusterRole/admin in shop', 'RoleBinding ClusterRole/admin in till'],
+    ],
+  ] as const satisfies readonly (readonly [AgentRights, readonly string[]])[])(
+    'gives an account beside the agent the rights that were chosen, as which it may act: %j',
+    (rights, expected) => {
+      const objects = manifestOf(rights)
+      const given = objects.flatMap(({ kind, metadata, roleRef }) =>
+        roleRef && metadata.name === 'clusterpulse-executor'
+          ? [`${kind} ${roleRef.kind}/${roleRef.name}${metadata.namespace ? ` in ${metadata.namespace}` : ''}`]
+          : [],
+      )
+      expect(given).toEqual(expected)
+      expect(rulesOf(objects, 'Role').at(-1)).toEqual({
+        ...{ apiGroups: [''], resources: ['serviceaccounts'], verbs: ['impersonate'] },
+        resourceNames: ['clusterpulse-executor'],
+      })
+      // What it reads by itself stays the same.
+      expect(rulesOf(objects, 'ClusterRole')).toEqual(rulesOf(manifestOf({ kind: 'observe' }), 'ClusterRole'))
+    },
+  )
+
+  it('prints the command to join with its token alone, and the rights where they are more than to read', () => {
+    const command = (rights: AgentRights) => joinCommand({ ...member, joins: { rights } })
+    expect(command({ kind: 'observe' })).toBe(' npx clusterpulse join cpj1_x')
+    expect(command({ kind: 'full' })).toBe(' npx clusterpulse join cpj1_x --rights full')
+    const container = joinContainer({ ...member, joins: { rights: { kind: 'full' } }, image: 'x:1', engine: 'docker' })
+    expect(container).toMatch(/ -e JOIN_TOKEN=cpj1_x -e AGENT_RIGHTS=full .* x:1 join$/)
+    expect(container).not.toMatch(/COLLECTOR_TOKEN|CLUSTER_NAME/)
   })
 
   it('says that nothing is encrypted where it is not', () =>

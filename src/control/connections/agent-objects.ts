@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Collector } from '#collect'
 import type { KubeObject, Resource } from '#kube'
+import { type AgentRights, agentRightsText } from '#model'
 import { agentRole, type RoleRead } from './agent-role.ts'
+import { AGENT_NAME, AGENT_NAMESPACE, IDENTITY_SECRET, memberObjects } from './member-objects.ts'
 
 /** The name of our one image, which runs every role, without its tag. Manifests, guide and container file write the same. */
 export const IMAGE = 'clusterpulse/clusterpulse'
@@ -52,6 +54,7 @@ export interface BufferVolume {
 export interface AgentSettings {
   readonly cluster: string
   readonly image: string
+  /** host:port; of an agent that joins several of one hub, with commas between */
   readonly address: string
   readonly intervalMs: number
   readonly operatorScanIntervalMs: number
@@ -65,8 +68,7 @@ export interface AgentSettings {
   readonly endpoint?: string
 }
 
-export const AGENT_NAMESPACE = 'clusterpulse-system'
-export const AGENT_NAME = 'clusterpulse-collector'
+export { AGENT_NAME, AGENT_NAMESPACE } from './member-objects.ts'
 export const TOKEN_SECRET = 'clusterpulse-collector-token'
 const CA_MAP = 'ingester-ca'
 const CA_KEY = 'service-ca.crt'
@@ -137,8 +139,11 @@ function inNamespace(name: string) {
 }
 
 export interface AgentCredential {
+  /** bearer token; of an agent that joins, its join token */
   readonly token: string
   readonly id: string
+  /** it joins by a key of its own, which it keeps on the member, and has these rights there */
+  readonly joins?: { readonly rights: AgentRights }
 }
 
 /** Decides the objects of an agent; `reads` is what MetricSources read. Equal inputs give equal objects: applied twice they change nothing. */
@@ -148,14 +153,19 @@ export function agentObjects(
   collectors: readonly Collector[],
   reads: readonly RoleRead[] = [],
 ): readonly AgentObject[] {
-  const ca = settings.tls ? settings.caPem : undefined
-  const one = (step: Step, body: Omit<KubeObject, 'metadata'>, labels: Readonly<Record<string, string>> = LABELS) => ({
+  // A join token says itself how the hub is known.
+  const ca = settings.tls && !credential.joins ? settings.caPem : undefined
+  const labelled = (labels: Readonly<Record<string, string>> = LABELS) => ({
+    labels: { ...labels },
+    annotations: { [SERVES]: settings.cluster },
+  })
+  const one = (step: Step, body: Omit<KubeObject, 'metadata'>, labels?: Readonly<Record<string, string>>) => ({
     step,
     resource: agentResources[step],
     object: {
       apiVersion: apiVersionOf(agentResources[step]),
       kind: agentResources[step].kind,
-      metadata: { ...agentKeys[step], labels: { ...labels }, annotations: { [SERVES]: settings.cluster } },
+      metadata: { ...agentKeys[step], ...labelled(labels) },
       ...body,
     },
   })
@@ -171,6 +181,7 @@ export function agentObjects(
       roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: AGENT_NAME },
       subjects: [{ kind: 'ServiceAccount', name: AGENT_NAME, namespace: AGENT_NAMESPACE }],
     }),
+    ...(credential.joins ? memberObjects(credential.joins.rights, labelled()) : []),
     one('secret', { type: 'Opaque', data: { token: Buffer.from(credential.token).toString('base64') } }),
     ...(ca ? [one('configmap', { data: { [CA_KEY]: ca } })] : []),
     one('networkpolicy', { spec: networkPolicy(settings) }),
@@ -192,14 +203,14 @@ function deployment(settings: AgentSettings, credential: AgentCredential, ca: st
         labels: { ...LABELS },
         annotations: { [CREDENTIAL]: credential.id, ...(ca && { [CA_HASH]: shortHash(ca) }) },
       },
-      spec: podSpec(settings, ca),
+      spec: podSpec(settings, credential, ca),
     },
   }
 }
 
 const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
-function podSpec(settings: AgentSettings, ca: string | undefined): object {
+function podSpec(settings: AgentSettings, credential: AgentCredential, ca: string | undefined): object {
   const { imagePullSecret, bufferVolume, image } = settings
   const port = { containerPort: HEALTH_PORT, name: 'health', protocol: 'TCP' }
   return {
@@ -216,8 +227,8 @@ function podSpec(settings: AgentSettings, ca: string | undefined): object {
       {
         name: 'collector',
         image,
-        args: ['agent'],
-        env: environment(settings, ca !== undefined),
+        args: [credential.joins ? 'join' : 'agent'],
+        env: credential.joins ? joiningEnvironment(credential.joins.rights) : environment(settings, ca !== undefined),
         ports: [port],
         startupProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 2, failureThreshold: 60 },
         livenessProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 20, failureThreshold: 3 },
@@ -253,6 +264,17 @@ function environment(settings: AgentSettings, ownCa: boolean): readonly Variable
   return [...variables.slice(0, 2), token, ...variables.slice(2), { name: 'BUFFER_DIR', value: '/data' }]
 }
 
+/** All else stands in the join token, and then in the identity: the Secret of the token may be deleted when it is spent. */
+function joiningEnvironment(rights: AgentRights): readonly Variable[] {
+  const secretKeyRef = { name: TOKEN_SECRET, key: 'token', optional: true }
+  return [
+    { name: 'JOIN_TOKEN', valueFrom: { secretKeyRef } },
+    { name: 'IDENTITY_SECRET', value: `${AGENT_NAMESPACE}/${IDENTITY_SECRET}` },
+    { name: 'AGENT_RIGHTS', value: agentRightsText(rights) },
+    { name: 'BUFFER_DIR', value: '/data' },
+  ]
+}
+
 /** The environment of an agent without its token. */
 export function plainEnvironment(
   settings: Pick<AgentSettings, 'cluster' | 'address' | 'intervalMs' | 'operatorScanIntervalMs' | 'tls' | 'serverName'>,
@@ -285,8 +307,11 @@ function volumeClaim({ size, storageClass }: BufferVolume): object {
  */
 function networkPolicy({ address, endpoint, asksKubelets }: AgentSettings): object {
   const tcp = (port: number) => ({ protocol: 'TCP', port })
-  const { host, port } = hostAndPort(address)
-  const hub = cidrOf(host)
+  const hubs = address.split(',').map((one) => {
+    const { host, port } = hostAndPort(one)
+    const cidr = cidrOf(host)
+    return { ports: [tcp(port)], ...(cidr && { to: [{ ipBlock: { cidr } }] }) }
+  })
   const apiPorts = [...new Set([443, 6443, ...portOf(endpoint)])].sort((a, b) => a - b)
   const names = [53, 5353].flatMap((number) => [{ protocol: 'UDP', port: number }, tcp(number)])
   return {
@@ -297,7 +322,7 @@ function networkPolicy({ address, endpoint, asksKubelets }: AgentSettings): obje
       { ports: names },
       { ports: apiPorts.map(tcp) },
       ...(asksKubelets ? [{ ports: [tcp(KUBELET_PORT)] }] : []),
-      { ports: [tcp(port)], ...(hub && { to: [{ ipBlock: { cidr: hub } }] }) },
+      ...hubs,
     ],
   }
 }

@@ -107,7 +107,7 @@ export function chooseCollector(inputs: CollectorInputs): CollectorChoice {
   const isFirst = inputs.facts?.connected === true && lastReadAt === undefined
   const waitedMs = isFirst ? now - Math.max(inputs.facts?.since ?? now, inputs.awaySince ?? now) : awayMs
   const isLost = silent || (hadAgent && !isBack && waitedMs >= patienceMs)
-  const next = 'the hub has no way to this cluster: run "clusterpulse connect" and apply what it prints there'
+  const next = 'the hub has no way to this cluster: run "clusterpulse connect" and, there, what it prints'
   return { ...absent, by: 'none', isLost, isBack, condition: why(hadAgent ? '' : `; ${next}`) }
 }
 

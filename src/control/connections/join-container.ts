@@ -1,3 +1,4 @@
+import { agentRightsText } from '#model'
 import { plainEnvironment } from './agent-objects.ts'
 import { type Joining, pick, quoted } from './join.ts'
 
@@ -16,13 +17,18 @@ const CA_FILE = '/ingester-ca.pem'
  * the person who starts it, with little. The buffer is a volume that outlives it. Begins with a space, as joinCommand does.
  */
 export function joinContainer(joining: JoiningByContainer): string {
-  const { cluster, token, tls, caPem, caFingerprint, image, engine } = joining
+  const { cluster, token, joins, tls, caPem, caFingerprint, image, engine } = joining
   const isPinned = tls && caFingerprint !== undefined
-  const caFile = tls && caPem !== undefined && !isPinned ? `clusterpulse-${cluster}-ca.pem` : undefined
+  const caFile = !joins && tls && caPem !== undefined && !isPinned ? `clusterpulse-${cluster}-ca.pem` : undefined
   const environment = [
-    ...plainEnvironment(pick(joining), caFile && CA_FILE),
-    ['COLLECTOR_TOKEN', token] as const,
-    ...(isPinned ? [['INGESTER_CA_FINGERPRINT', caFingerprint] as const] : []),
+    ...(joins
+      ? ([
+          ['JOIN_TOKEN', token],
+          ['AGENT_RIGHTS', agentRightsText(joins.rights)],
+        ] as const)
+      : plainEnvironment(pick(joining), caFile && CA_FILE)),
+    ...(joins ? [] : [['COLLECTOR_TOKEN', token] as const]),
+    ...(isPinned && !joins ? [['INGESTER_CA_FINGERPRINT', caFingerprint] as const] : []),
     ['BUFFER_DIR', '/data'] as const,
     ['KUBECONFIG', KUBECONFIG] as const,
     // On the network of the machine, where several agents may run: nobody asks for a certain port.
@@ -39,7 +45,7 @@ export function joinContainer(joining: JoiningByContainer): string {
     `-v ${name}:/data -v "\${KUBECONFIG:-$HOME/.kube/config}":${KUBECONFIG}:ro`,
     ...(caFile === undefined ? [] : [`-v "$PWD"/${quoted(caFile)}:${CA_FILE}:ro`]),
     ...environment.map(([variable, value]) => `-e ${variable}=${quoted(value)}`),
-    `${quoted(image)} agent`,
+    `${quoted(image)} ${joins ? 'join' : 'agent'}`,
   ]
   const file =
     caFile === undefined

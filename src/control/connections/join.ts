@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { stringify } from 'yaml'
-import { collectors as builtIn, type Collector } from '#collect'
+import { collectors as builtIn, type Collector, memberCollectors } from '#collect'
 import type { ResourceDescriptor } from '#metricsource'
-import { seconds } from '#model'
+import { type AgentRights, agentRightsText, seconds } from '#model'
 import { type AgentSettings, agentObjects, type BufferVolume, plainEnvironment } from './agent-objects.ts'
 import { readsOf, usageReads } from './agent-role.ts'
 import { hashOf } from './credential-record.ts'
@@ -10,9 +10,11 @@ import { hashOf } from './credential-record.ts'
 /** What an agent needs to know that is started by hand, beside a member the hub cannot reach. */
 export interface Joining {
   readonly cluster: string
-  /** as issued by AgentCredentials; written in the clear into what is printed */
+  /** as issued by AgentCredentials, or a join token; written in the clear into what is printed */
   readonly token: string
-  /** host:port under which the agent reaches the hub */
+  /** the token is a join token: the agent becomes a member by a key of its own, with these rights there */
+  readonly joins?: { readonly rights: AgentRights }
+  /** host:port under which the agent reaches the hub; of one that joins several, with commas between */
   readonly address: string
   readonly tls: boolean
   /** PEM of the CA to trust; absent: the roots of the agent's system */
@@ -40,7 +42,8 @@ export interface JoiningByManifest extends Joining {
 
 /** The objects the hub would apply itself, as YAML for `kubectl apply --server-side -f -` on the member. Holds the token. */
 export function joinManifest(joining: JoiningByManifest): string {
-  const { token, cluster, address, collectors = builtIn, caPem, sources = [] } = joining
+  const { token, cluster, address, joins, caPem, sources = [] } = joining
+  const { collectors = joins ? memberCollectors({}) : builtIn } = joining
   const settings: AgentSettings = {
     ...pick(joining),
     image: joining.image,
@@ -48,7 +51,7 @@ export function joinManifest(joining: JoiningByManifest): string {
     ...(joining.imagePullSecret !== undefined && { imagePullSecret: joining.imagePullSecret }),
     ...(joining.bufferVolume && { bufferVolume: joining.bufferVolume }),
   }
-  const credential = { token, id: hashOf(token).toString('hex').slice(0, 8) }
+  const credential = { token, id: hashOf(token).toString('hex').slice(0, 8), ...(joins && { joins }) }
   const reads = [...readsOf(sources), ...usageReads({})]
   const objects = agentObjects(settings, credential, collectors, reads).map(({ object }) =>
     stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }),
@@ -56,7 +59,9 @@ export function joinManifest(joining: JoiningByManifest): string {
   const head = [
     `# The agent of ${oneLine(cluster)}, which pushes to ${oneLine(address)}${joining.tls ? '' : ' without encryption'}.`,
     ...fingerprints(joining).map((line) => `# ${line}`),
-    '# It holds a token that speaks for this cluster: keep it secret, apply it on the member, delete the file.',
+    joins
+      ? `# It asks to become a member by a key that it makes and keeps on the member. Rights there: ${agentRightsText(joins.rights)}. The token in it is good for one key.`
+      : '# It holds a token that speaks for this cluster: keep it secret, apply it on the member, delete the file.',
   ]
   return `${head.join('\n')}\n${objects.join('---\n')}`
 }
@@ -65,8 +70,12 @@ export function joinManifest(joining: JoiningByManifest): string {
  * One line for a shell on a machine that reaches the member: the agent with everything it needs in its environment, the
  * member from the kubeconfig there. Begins with a space, which keeps the token out of the history of most shells.
  */
-export function joinCommand(joining: Joining, executable = 'npx clusterpulse agent'): string {
-  const { cluster, token, tls, caPem, caFingerprint } = joining
+export function joinCommand(joining: Joining, executable = 'npx clusterpulse'): string {
+  const { cluster, token, joins, tls, caPem, caFingerprint } = joining
+  if (joins) {
+    const rights = joins.rights.kind === 'observe' ? '' : ` --rights ${agentRightsText(joins.rights)}`
+    return ` ${executable} join ${token}${rights}`
+  }
   const isPinned = tls && caFingerprint !== undefined
   const caFile = tls && caPem !== undefined && !isPinned ? `clusterpulse-${cluster}-ca.pem` : undefined
   const [name, address, ...more] = plainEnvironment(pick(joining), caFile)
@@ -77,7 +86,7 @@ export function joinCommand(joining: Joining, executable = 'npx clusterpulse age
     caFile === undefined
       ? ''
       : `echo ${Buffer.from(caPem ?? '').toString('base64')} | base64 -d > ${quoted(caFile)} && `
-  return ` ${file}${variables.join(' ')} ${executable}`
+  return ` ${file}${variables.join(' ')} ${executable} agent`
 }
 
 /** SHA-256 of each CA certificate, to be compared by people; [] where the roots of the system count. */

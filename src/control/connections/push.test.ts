@@ -660,7 +660,10 @@ describe("an agent's deployment", () => {
     [
       'the hub may not',
       {},
-      ['DeployFailed', /namespace: .*may not patch namespaces; grant it, or run "clusterpulse connect west"/],
+      [
+        'DeployFailed',
+        /namespace: .*may not patch namespaces; grant it, or run "clusterpulse connect west --bearer-token -o manifest"/,
+      ],
     ],
     [
       'nobody says where the hub is',

@@ -11,5 +11,5 @@ export { type BootstrapOptions, bootstrapKubeconfig } from './bootstrap-kubeconf
 export { accept, MembershipError, refuse, revokeMember } from './decisions.ts'
 export { HubJoins, type HubJoinsOptions } from './join-desk.ts'
 export { JoinTokens } from './join-tokens.ts'
-export { Members } from './members.ts'
+export { Members, managedClusterOf, managedClusters } from './members.ts'
 export { auditEntryOf, type JoinFact } from './record.ts'

@@ -9,7 +9,14 @@ import { certificateRequest, newKey, proofOf } from '../../pipeline/agent/join/c
 import { certificateRequests, stateOf } from './certificate-request.ts'
 import { accept, MembershipError, refuse, revokeMember } from './decisions.ts'
 import { HubJoins } from './join-desk.ts'
-import { CERTIFICATES_ANNOTATION, certificatesOf, type Members, managedClusters, revokedAt } from './members.ts'
+import {
+  CERTIFICATES_ANNOTATION,
+  certificatesOf,
+  type Members,
+  managedClusterOf,
+  managedClusters,
+  revokedAt,
+} from './members.ts'
 import { aJoiningHub, aMachine, cluster, type JoiningHub, NAMESPACE, told } from './testing/joining-hub.ts'
 
 const HOUR_MS = 3_600_000
@@ -115,6 +122,26 @@ describe('the desk of a hub', () => {
         kind: 'pending',
         message: expect.stringMatching(isAccepted ? /must be approved/ : /hubAcceptsClient: true/),
       })
+  })
+
+  it('needs no second look where whoever made the token accepted the cluster, and a person where it was denied since', async () => {
+    const name = aName()
+    await hub.kube.create(managedClusters, managedClusterOf(name, { hubAcceptsClient: true }))
+    const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS, { isApproved: true }))
+    joinedBy(await told(hub, asked))
+    const [request] = await requestsOf(name)
+    expect(request?.status?.conditions).toMatchObject([
+      { type: 'Approved', message: expect.stringContaining('made with --accept') },
+    ])
+    // The key is the one that showed the token first, as with every other.
+    expect(await told(hub, aMachine(name, asked.token).asked)).toEqual([over('join_refused', /used already/)])
+    expect(hub.facts.filter((fact) => fact.cluster === name).map(({ event }) => event)).toContain('join_granted')
+
+    const other = aName()
+    await hub.kube.create(managedClusters, managedClusterOf(other, { hubAcceptsClient: false }))
+    const late = aMachine(other, await hub.tokens.issue(other, HOUR_MS, { isApproved: true }))
+    expect(await told(hub, late.asked, 1)).toMatchObject([{ kind: 'pending' }])
+    expect(stateOf((await requestsOf(other))[0]!).kind).toBe('pending')
   })
 
   it('answers the same question with the same certificate, as after a crash of the machine', async () => {

@@ -16,7 +16,14 @@ import {
   stateOf,
 } from './certificate-request.ts'
 import { type JoinTokens, tokenFaultWords } from './join-tokens.ts'
-import { CERTIFICATES_ANNOTATION, certificatesOf, type Members, managedClusters, withCertificate } from './members.ts'
+import {
+  CERTIFICATES_ANNOTATION,
+  certificatesOf,
+  type Members,
+  managedClusterOf,
+  managedClusters,
+  withCertificate,
+} from './members.ts'
 import type { JoinFact } from './record.ts'
 
 /** What the desk works with. */
@@ -52,6 +59,21 @@ const BUSY_MS = seconds(5)
 const LOOK_EVERY_MS = seconds(30)
 /** After a write of ours: how long its arrival here is awaited. */
 const SEEN_WITHIN_MS = seconds(5)
+
+/** Why a request needs no person; without a reason it does. */
+interface Consent {
+  readonly reason?: string
+  readonly message: string
+}
+const WAIT: Consent = { message: '' }
+const RENEWAL: Consent = {
+  reason: AUTO_APPROVED,
+  message: 'the member proved the key of its certificate of before',
+}
+const AHEAD: Consent = {
+  reason: 'ClusterPulseAccept',
+  message: 'approved ahead: its join token was made with --accept',
+}
 
 interface Seen {
   readonly isAccepted: boolean
@@ -181,18 +203,25 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const request = askedCertificate(asked)
     if (typeof request === 'string') return refuse(request)
     const isRenewal = token === ''
-    const fault = isRenewal ? await this.#faultOfFormer(asked) : await this.#faultOfToken(asked, request.key, signal)
-    if (fault !== undefined) return refuse(fault)
+    const consent = isRenewal ? await this.#byFormer(asked) : await this.#byToken(asked, request.key, signal)
+    if (typeof consent === 'string') return refuse(consent)
     const unready = isRenewal ? undefined : await this.#declare(cluster, signal)
-    return unready ?? (await this.#create(asked, request, isRenewal, signal)) ?? request
+    return unready ?? (await this.#create(asked, request, consent, signal)) ?? request
   }
 
-  async #faultOfToken({ token, cluster }: JoinAsked, key: string, signal: AbortSignal): Promise<string | undefined> {
-    const spent = await this.#options.tokens.spend(token, { cluster, key }, signal)
-    return spent === 'spent' ? undefined : tokenFaultWords[spent]
+  /** @returns why its token does not count; else who consents, where somebody did ahead */
+  async #byToken({ token, cluster }: JoinAsked, key: string, signal: AbortSignal): Promise<string | Consent> {
+    const { hub, tokens } = this.#options
+    const spent = await tokens.spend(token, { cluster, key }, signal)
+    if (spent === 'spent') return WAIT
+    if (spent !== 'approved') return tokenFaultWords[spent]
+    // Asked of the API: it may have been accepted this very moment. One that was denied since waits for a person.
+    const member = await hub.get(managedClusters, { name: cluster }, signal)
+    return member?.spec?.hubAcceptsClient === true ? AHEAD : WAIT
   }
 
-  async #faultOfFormer(asked: JoinAsked): Promise<string | undefined> {
+  /** @returns why the certificate of before does not count */
+  async #byFormer(asked: JoinAsked): Promise<string | Consent> {
     const { clientRoots, members, clock } = this.#options
     const former = formerCertificate(asked, await clientRoots())
     if (typeof former === 'string') return former
@@ -202,7 +231,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       return 'the certificate of before ended more than 30 days ago; the cluster must join anew'
     if (!isClusterName(cluster) || !members.isAccepted(cluster))
       return 'the hub does not accept the cluster any more; `clusterpulse accept` on the hub lets it in again'
-    if (members.counts(cluster, fingerprint)) return undefined
+    if (members.counts(cluster, fingerprint)) return RENEWAL
     return 'the certificate of before is revoked; the cluster must join anew, with a new join token'
   }
 
@@ -217,13 +246,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
         BUSY_MS,
       )
     if (known) return undefined
-    const { group, version, kind } = managedClusters
-    const object = {
-      apiVersion: `${group}/${version}`,
-      kind,
-      metadata: { name: cluster, annotations: { 'clusterpulse.io/transport': 'stream' } },
-      spec: { hubAcceptsClient: false },
-    }
+    const object = managedClusterOf(cluster, { hubAcceptsClient: false })
     await hub.create(managedClusters, object, signal).catch(unless('already_exists'))
     return undefined
   }
@@ -231,7 +254,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   async #create(
     asked: JoinAsked,
     { object }: AskedCertificate,
-    isRenewal: boolean,
+    consent: Consent,
     signal: AbortSignal,
   ): Promise<Over | undefined> {
     const { hub } = this.#options
@@ -245,19 +268,16 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       this.#making.set(name, asked.cluster)
       try {
         await hub.create(certificateRequests, object, signal).catch(unless('already_exists'))
-        if (!isRenewal) this.#record(asked, { event: 'join_asked', request: name, reason: 'with a join token' })
+        if (consent !== RENEWAL)
+          this.#record(asked, { event: 'join_asked', request: name, reason: 'with a join token' })
         await this.#arrived(asked.cluster, name, signal)
       } finally {
         this.#making.delete(name)
       }
     }
     const known = this.#requests.get({ name }) ?? object
-    if (isRenewal && stateOf(known).kind === 'pending')
-      await approve(hub, known, {
-        reason: AUTO_APPROVED,
-        message: 'the member proved the key of its certificate of before',
-        signal,
-      })
+    if (consent.reason !== undefined && stateOf(known).kind === 'pending')
+      await approve(hub, known, { reason: consent.reason, message: consent.message, signal })
     return undefined
   }
 

@@ -10,6 +10,8 @@ interface TokenRecord {
   readonly cluster: string
   /** ms since the Unix epoch */
   readonly expiresAt: number
+  /** whoever made it said yes ahead: a request with it needs no further approval */
+  readonly isApproved?: boolean
   /** SHA-256 of the public key that spent it, hex: the same key may ask again, as after a crash */
   readonly usedBy?: string
 }
@@ -43,17 +45,22 @@ export class JoinTokens {
   }
 
   /** @returns the secret, in the clear for the only time. @throws KubeError where the hub's API does not take the Secret */
-  async issue(cluster: ClusterName, lifeMs: number, signal?: AbortSignal): Promise<string> {
+  async issue(
+    cluster: ClusterName,
+    lifeMs: number,
+    { isApproved = false, signal }: { readonly isApproved?: boolean; readonly signal?: AbortSignal } = {},
+  ): Promise<string> {
     await this.#tidy(signal)
     const secret = randomBytes(32).toString('base64url')
     const digest = sha256(Buffer.from(secret))
-    const record: TokenRecord = { sha256: digest, cluster, expiresAt: this.#clock.now() + lifeMs }
+    const expiresAt = this.#clock.now() + lifeMs
+    const record: TokenRecord = { sha256: digest, cluster, expiresAt, ...(isApproved && { isApproved }) }
     await this.#hub.create(secrets, secretOf(record, this.#namespace), signal)
     return secret
   }
 
   /**
-   * Spends a token for a key. A token that this key has spent before counts as well, also after it expired: what was asked with it may
+   * Spends a token for a key; `approved` where its maker said yes ahead. A token that this key has spent before counts as well, also after it expired: what was asked with it may
    * wait for a decision.
    * @throws KubeError where the hub's API cannot be asked
    */
@@ -61,19 +68,20 @@ export class JoinTokens {
     secret: string,
     { cluster, key }: { readonly cluster: string; readonly key: string },
     signal: AbortSignal,
-  ): Promise<'spent' | TokenFault> {
+  ): Promise<'spent' | 'approved' | TokenFault> {
     const digest = sha256(Buffer.from(secret))
+    const spent = ({ isApproved }: TokenRecord) => (isApproved ? 'approved' : 'spent')
     for (let attempt = 1; ; attempt++) {
       const stored = await this.#hub.get(secrets, { name: nameOf(digest), namespace: this.#namespace }, signal)
       const record = stored && recordIn(stored)
       if (!stored || !record || !isSame(record.sha256, digest)) return 'unknown'
       if (record.cluster !== cluster) return 'foreign'
-      if (record.usedBy !== undefined) return record.usedBy === key ? 'spent' : 'used'
+      if (record.usedBy !== undefined) return record.usedBy === key ? spent(record) : 'used'
       if (record.expiresAt <= this.#clock.now()) return 'expired'
       try {
         // The version it was read at: of two keys that come at once, one finds it used.
         await this.#hub.replace(secrets, secretOf({ ...record, usedBy: key }, this.#namespace, stored), signal)
-        return 'spent'
+        return spent(record)
       } catch (error) {
         const raced = isKubeError(error, 'conflict') || isKubeError(error, 'not_found')
         if (!raced || attempt >= CONFLICT_ATTEMPTS) throw error
@@ -132,10 +140,14 @@ function recordIn({ data }: KubeObject): TokenRecord | undefined {
   if (typeof text !== 'string') return undefined
   try {
     const record = JSON.parse(Buffer.from(text, 'base64').toString()) as Partial<TokenRecord> | null
-    const { sha256: digest, cluster, expiresAt, usedBy } = record ?? {}
+    const { sha256: digest, cluster, expiresAt, isApproved, usedBy } = record ?? {}
     const isWhole = typeof digest === 'string' && typeof cluster === 'string' && typeof expiresAt === 'number'
     if (!isWhole || (usedBy !== undefined && typeof usedBy !== 'string')) return undefined
-    return { sha256: digest, cluster, expiresAt, ...(usedBy !== undefined && { usedBy }) }
+    return {
+      ...{ sha256: digest, cluster, expiresAt },
+      ...(isApproved === true && { isApproved }),
+      ...(usedBy !== undefined && { usedBy }),
+    }
   } catch {
     return undefined // written by somebody else: it opens nothing
   }

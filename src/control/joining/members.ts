@@ -50,6 +50,14 @@ export const managedClusters: Resource<ManagedCluster> = {
   },
 }
 
+/** One that is not there yet, whose agent is ours. */
+export const managedClusterOf = (cluster: string, spec: { readonly hubAcceptsClient: boolean }): ManagedCluster => ({
+  apiVersion: `${managedClusters.group}/${managedClusters.version}`,
+  kind: managedClusters.kind,
+  metadata: { name: cluster, annotations: { 'clusterpulse.io/transport': 'stream' } },
+  spec,
+})
+
 /** Who is accepted as a member, followed by list and watch. Nobody is before the first list is in. */
 export class Members implements Membership, AsyncDisposable {
   readonly #informer: Informer<ManagedCluster>

@@ -113,7 +113,7 @@ async function lives({
   }
   const renewals: number[] = []
   const membership = new Membership(identity, {
-    ...{ directory: at, version: '1', clock, random: () => 0.5, logger: silentLogger },
+    ...{ store: new IdentityFiles(at), version: '1', clock, random: () => 0.5, logger: silentLogger },
     transport: () => transportTo(fails),
     onRenewed: () => renewals.push(day()),
   })

@@ -163,7 +163,7 @@ export class LifeReconciler implements Reconciler {
     if (!agent?.connected || !state) return this.#settle(member, ofAvailable(verdict), {}, signal, verdict.againMs)
     const leaseMs = await this.#renewLease(member, signal)
     const said = [joined, ...ofAvailable(verdict), ...ofClock(member, agent.clockOffsetMs)]
-    return this.#settle(member, said, newIn(member, memberFacts(state)), signal, leaseMs)
+    return this.#settle(member, said, newIn(member, memberFacts(state, member.status?.clusterClaims)), signal, leaseMs)
   }
 
   /** Writes what differs, then the taints that follow. */

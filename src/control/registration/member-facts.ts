@@ -1,4 +1,4 @@
-import type { ClusterState, NodeSnapshot } from '#model'
+import { boundClaims, CLAIMS, type ClusterState, claimsByName, type NodeSnapshot } from '#model'
 import type { Claim, ManagedCluster } from './objects.ts'
 
 type Status = NonNullable<ManagedCluster['status']>
@@ -8,14 +8,17 @@ export type MemberFacts = Pick<Status, 'version' | 'capacity' | 'allocatable' | 
 /**
  * What our agent told of its cluster, in the fields of a ManagedCluster. Sums are over nodes; those that take no pods count
  * for the capacity only. What is not known is left out: an old value stays then.
+ * @param stored claims as they are shown: of an agent that could not read them, they stay
  */
-export function memberFacts(state: ClusterState): MemberFacts {
+export function memberFacts(state: ClusterState, stored: readonly Claim[] = []): MemberFacts {
   const cluster = state.parts.cluster?.items.get('cluster')
   const part = state.parts.node
   const nodes = part?.outcome === 'complete' && part.freshness ? [...part.items.values()] : undefined
-  const claims = cluster ? claimsOf(cluster) : []
+  const known = cluster ? builtInClaims(cluster, nodes ?? []) : {}
+  const told = cluster?.claims
+  const claims = cluster ? boundClaims(told ? { ...known, ...told } : { ...claimsByName(stored), ...known }) : []
   // OpenShift tells its own version, and not that of its API server.
-  const version = cluster?.distribution === 'kubernetes' ? cluster.version : null
+  const version = told?.[CLAIMS.kubeVersion] ?? (cluster?.distribution === 'kubernetes' ? cluster.version : null)
   return {
     ...(version && { version: { kubernetes: version.startsWith('v') ? version : `v${version}` } }),
     ...(nodes && {
@@ -29,15 +32,38 @@ export function memberFacts(state: ClusterState): MemberFacts {
   }
 }
 
-function claimsOf({ distribution, version, clusterId }: NonNullable<ReturnType<typeof clusterIn>>): readonly Claim[] {
+/** What can be known without anybody claiming it; '' where it is not. */
+function builtInClaims(
+  { distribution, version, clusterId }: NonNullable<ReturnType<typeof clusterIn>>,
+  nodes: readonly NodeSnapshot[],
+): Readonly<Record<string, string>> {
   const isOpenShift = distribution === 'openshift'
-  const all: readonly (readonly [name: string, value: string | null])[] = [
-    ['id.k8s.io', clusterId],
-    ['kubeversion.open-cluster-management.io', isOpenShift ? null : version],
-    ['product.open-cluster-management.io', isOpenShift ? 'OpenShift' : null],
-    ['version.openshift.io', isOpenShift ? version : null],
-  ]
-  return all.flatMap(([name, value]) => (value ? [{ name, value: value.slice(0, 1024) }] : []))
+  return {
+    [CLAIMS.id]: clusterId ?? '',
+    [CLAIMS.kubeVersion]: isOpenShift ? '' : (version ?? ''),
+    [CLAIMS.product]: isOpenShift ? 'OpenShift' : '',
+    [CLAIMS.openShiftVersion]: isOpenShift ? (version ?? '') : '',
+    [CLAIMS.platform]: platformOf(nodes),
+    [CLAIMS.region]: ofAll(nodes, ({ labels }) => labels[REGION]),
+  }
+}
+
+const REGION = 'topology.kubernetes.io/region'
+/** Labels that the clouds' own node pools carry. */
+const PLATFORMS: readonly (readonly [label: string, platform: string])[] = [
+  ['eks.amazonaws.com/nodegroup', 'AWS'],
+  ['kubernetes.azure.com/cluster', 'Azure'],
+  ['cloud.google.com/gke-nodepool', 'GCP'],
+  ['ibm-cloud.kubernetes.io/worker-id', 'IBM'],
+]
+const platformOf = (nodes: readonly NodeSnapshot[]): string =>
+  ofAll(nodes, ({ labels }) => PLATFORMS.find(([label]) => labels[label] !== undefined)?.[1])
+
+/** What every node says alike; '' where they differ, or one does not. */
+function ofAll(nodes: readonly NodeSnapshot[], say: (node: NodeSnapshot) => string | undefined): string {
+  const said = new Set(nodes.map(say))
+  const [one] = said
+  return said.size === 1 ? (one ?? '') : ''
 }
 const clusterIn = (state: ClusterState) => state.parts.cluster?.items.get('cluster')
 

@@ -1,6 +1,7 @@
 import { clusterVersions, type KubeObject, type ObjectKey, type Resource, routes, type ServerVersion } from '#kube'
-import type { ClusterSnapshot } from '#model'
-import { fed, foldOf, isForbidden, Kept, keptWhole } from './fold.ts'
+import { boundClaims, CLAIMS, type ClusterSnapshot, claimsByName } from '#model'
+import { claimOf, clusterClaims, kubeSystem, productOf } from './cluster-claims.ts'
+import { fed, foldOf, isForbidden, Kept, keptWhole, placeOf } from './fold.ts'
 import { conditions, type Fields, fields, instant, isFields, items, text, textOrNull } from './read.ts'
 import type { Collector, Read } from './types.ts'
 
@@ -13,28 +14,66 @@ function oneOf(resource: Resource, key: ObjectKey): Read<KubeObject> {
 }
 
 /** What a cluster says of itself: version, distribution, console. What we may not see of it leaves the rest worth showing. */
-export const clusterCollector: Collector = {
-  name: 'cluster',
-  types: ['cluster'],
-  reads: [serverVersion, clusterVersion, consoleRoute],
-  critical: false,
-  open({ endpoint }) {
-    const server = new Kept({ key: () => '', of: (told: ServerVersion) => told, canDoWithout: () => true })
-    const [version, route] = [keptWhole(isForbidden), keptWhole(isForbidden)]
-    const feds = [fed(serverVersion, server), fed(clusterVersion, version), fed(consoleRoute, route)]
-    return foldOf(feds, () => {
-      const [openShift] = version.values()
-      if (!openShift && server.error) throw server.error
-      const [plain] = server.values()
-      const known = openShift
-        ? openShiftVersion(openShift)
-        : { version: textOrNull(plain?.gitVersion), platform: textOrNull(plain?.platform) }
-      if (!version.isServed) return { cluster: [{ ...blank(endpoint), ...known }] }
-      const consoleAt = consoleUrl(route.values()[0], endpoint)
-      const openShiftFacts = { distribution: 'openshift' as const, platform: 'OpenShift', consoleUrl: consoleAt }
-      return { cluster: [{ ...blank(endpoint), ...known, ...openShiftFacts }] }
-    })
-  },
+export const clusterCollector: Collector = collectorOf(undefined)
+
+/** The same of a member, with what it claims. @param own claims of the agent itself, which count before all others */
+export const memberClusterCollector = (own: Readonly<Record<string, string>>): Collector => collectorOf(own)
+
+function collectorOf(own: Readonly<Record<string, string>> | undefined): Collector {
+  return {
+    name: 'cluster',
+    types: ['cluster'],
+    reads: [serverVersion, clusterVersion, consoleRoute, ...(own ? [clusterClaims, kubeSystem] : [])],
+    critical: false,
+    open({ endpoint }) {
+      const server = new Kept({ key: () => '', of: (told: ServerVersion) => told, canDoWithout: () => true })
+      const [version, route, system] = [keptWhole(isForbidden), keptWhole(isForbidden), keptWhole(isForbidden)]
+      const claimed = new Kept({ key: placeOf, of: claimOf, canDoWithout: isForbidden })
+      const feds = [fed(serverVersion, server), fed(clusterVersion, version), fed(consoleRoute, route)]
+      const ofMember = own ? [fed(clusterClaims, claimed), fed(kubeSystem, system)] : []
+      return foldOf([...feds, ...ofMember], () => {
+        const [openShift] = version.values()
+        if (!openShift && server.error) throw server.error
+        const [plain] = server.values()
+        const known = openShift
+          ? openShiftVersion(openShift)
+          : { version: textOrNull(plain?.gitVersion), platform: textOrNull(plain?.platform) }
+        const isOpenShift = version.isServed
+        // Those that could not be read are not none.
+        const claims = own &&
+          !claimed.error && {
+            claims: claimsByName(
+              boundClaims({
+                ...builtInClaims(
+                  plain?.gitVersion,
+                  system.values()[0]?.metadata.uid,
+                  isOpenShift ? known.clusterId : null,
+                ),
+                ...Object.fromEntries(claimed.values().filter((one) => one !== undefined)),
+                ...own,
+              }),
+            ),
+          }
+        if (!isOpenShift) return { cluster: [{ ...blank(endpoint), ...known, ...claims }] }
+        const consoleAt = consoleUrl(route.values()[0], endpoint)
+        const openShiftFacts = { distribution: 'openshift' as const, platform: 'OpenShift', consoleUrl: consoleAt }
+        return { cluster: [{ ...blank(endpoint), ...known, ...openShiftFacts, ...claims }] }
+      })
+    },
+  }
+}
+
+/** @param clusterId of OpenShift, which has one of its own */
+function builtInClaims(
+  gitVersion: string | undefined,
+  systemUid: string | undefined,
+  clusterId: string | null | undefined,
+): Readonly<Record<string, string>> {
+  return {
+    [CLAIMS.id]: clusterId ?? systemUid ?? '',
+    [CLAIMS.kubeVersion]: gitVersion ?? '',
+    [CLAIMS.product]: productOf(gitVersion ?? '') ?? '',
+  }
 }
 
 function blank(apiUrl: string): ClusterSnapshot {

@@ -8,7 +8,7 @@
  * One read feeds every collector that names it; the role a member must grant is generated from the reads. Rounds and loops
  * are those of the hub (pull) and of an agent beside a cluster (push). Absent, empty, forbidden and unreachable stay four values.
  */
-import { clusterCollector } from './cluster.ts'
+import { clusterCollector, memberClusterCollector } from './cluster.ts'
 import { clusterOperatorCollector } from './cluster-operators.ts'
 import { deploymentCollector } from './deployments.ts'
 import { namespaceCollector } from './namespaces.ts'
@@ -25,6 +25,10 @@ export const collectors: readonly Collector[] = [
   operatorCollector,
   clusterOperatorCollector,
 ]
+
+/** Those of an agent whose cluster is a member: it says as well what the cluster claims. @param own claims of the agent itself */
+export const memberCollectors = (own: Readonly<Record<string, string>>): readonly Collector[] =>
+  collectors.map((one) => (one === clusterCollector ? memberClusterCollector(own) : one))
 
 export { collectOne } from './collect-one.ts'
 export { saidOf } from './collection.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '#kube'
-import { clusterCollector, consoleUrl, openShiftVersion } from './cluster.ts'
+import { clusterCollector, consoleUrl, memberClusterCollector, openShiftVersion } from './cluster.ts'
+import { productOf } from './cluster-claims.ts'
 import { clusterOperatorCollector, clusterOperatorSnapshot } from './cluster-operators.ts'
 import { deploymentCollector } from './deployments.ts'
 import { namespaceCollector } from './namespaces.ts'
@@ -42,6 +43,53 @@ describe('clusterCollector', () => {
       ],
     })
   })
+
+  const claim = (name: string, value: string, labels = {}): KubeObject => ({
+    metadata: { name, labels },
+    spec: { value },
+  })
+  const kubeSystem: KubeObject = { metadata: { name: 'kube-system', uid: 'uid-1' } }
+  const claimsOf = async (objects: NonNullable<FakeCluster['objects']>) => {
+    const { cluster } = (await collect(memberClusterCollector({ 'rights.clusterpulse.io': 'observe' }), objects)) as {
+      readonly cluster: readonly { readonly claims?: Readonly<Record<string, string>> }[]
+    }
+    return cluster[0]?.claims
+  }
+
+  it('reads what a member claims, and adds what nobody needs to claim', async () => {
+    const clusterclaims = [
+      claim('zone', 'a'),
+      claim('empty', ''),
+      claim('secret-of-home', 'x', { 'open-cluster-management.io/spoke-only': '' }),
+      claim('rights.clusterpulse.io', 'full'),
+      claim('product.open-cluster-management.io', 'Mine'),
+    ]
+    expect(await claimsOf({ clusterclaims, namespaces: [kubeSystem] })).toEqual({
+      'id.k8s.io': 'uid-1',
+      'kubeversion.open-cluster-management.io': 'v1.33.1',
+      'product.open-cluster-management.io': 'Mine',
+      'rights.clusterpulse.io': 'observe',
+      zone: 'a',
+    })
+    expect(await claimsOf({ clusterversions: [clusterVersion], namespaces: [kubeSystem] })).toMatchObject({
+      'id.k8s.io': '0b6a',
+    })
+  })
+
+  it('tells claims that may not be read from none, and a cluster without the kind is as good as others', async () => {
+    expect(await claimsOf({ clusterclaims: kubeError('forbidden') })).toBeUndefined()
+    expect(await claimsOf({ namespaces: kubeError('forbidden') })).toEqual({
+      'kubeversion.open-cluster-management.io': 'v1.33.1',
+      'rights.clusterpulse.io': 'observe',
+    })
+  })
+
+  it.each([
+    ['v1.30.1-eks-a5df82a', 'EKS'],
+    ['v1.29.3-gke.1093000', 'GKE'],
+    ['v1.33.1+k3s1', 'K3s'],
+    ['v1.33.1', undefined],
+  ])('knows the distribution by the version %s', (version, product) => expect(productOf(version)).toBe(product))
 
   it('reads an OpenShift cluster', async () => {
     const objects = { clusterversions: [clusterVersion], routes: [route('console.west', true)] }

@@ -1,5 +1,5 @@
 import { InProcessEventBus } from '#events'
-import { type AgentFacts, type ClusterState, type NodeSnapshot, parseClusterName } from '#model'
+import { type AgentFacts, type ClusterSnapshot, type ClusterState, type NodeSnapshot, parseClusterName } from '#model'
 import type { Availability } from '#state'
 
 /** What agents on our stream told, as the hub's state would have it, with the events that tell of it. */
@@ -98,7 +98,7 @@ export const aNode = (name: string, over: Partial<NodeSnapshot> = {}): NodeSnaps
 /** What a round of an agent left in state. */
 export function parts(
   nodes: readonly NodeSnapshot[],
-  over: Partial<NonNullable<ReturnType<typeof clusterSnapshot>>> = {},
+  over: Partial<ClusterSnapshot> = {},
   outcome: 'complete' | 'unreachable' = 'complete',
 ): ClusterState['parts'] {
   const at = Date.now()
@@ -112,14 +112,14 @@ export function parts(
   }
 }
 
-const clusterSnapshot = () => ({
-  name: 'cluster' as const,
+const clusterSnapshot = (): ClusterSnapshot => ({
+  name: 'cluster',
   apiUrl: '',
-  distribution: 'kubernetes' as 'kubernetes' | 'openshift',
-  version: 'v1.33.1' as string | null,
+  distribution: 'kubernetes',
+  version: 'v1.33.1',
   platform: 'linux/amd64',
   channel: null,
-  clusterId: null as string | null,
+  clusterId: null,
   image: null,
   updateVersion: null,
   versionState: null,

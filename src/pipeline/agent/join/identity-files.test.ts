@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { TestAuthority } from '../../ingest/stream/test/certificates.ts'
 import { newKey } from './certificate-request.ts'
-import { type Asking, IdentityError, IdentityFiles, type MemberIdentity } from './identity-files.ts'
+import { type Asking, IdentityError, type MemberIdentity } from './identity.ts'
+import { IdentityFiles } from './identity-files.ts'
 
 let root = ''
 let pair = { cert: '', key: '' }

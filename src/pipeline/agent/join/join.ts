@@ -3,13 +3,13 @@ import type { JoinText } from '#wire'
 import type { Transport } from '../types.ts'
 import { type Answer, ask, pause } from './ask.ts'
 import { certificateRequest, keyId, newKey, proofOf } from './certificate-request.ts'
-import { type Asking, IdentityFiles, isPair, type MemberIdentity } from './identity-files.ts'
+import { type Asking, type IdentityStore, isPair, type MemberIdentity } from './identity.ts'
 import { JoinError } from './join-error.ts'
 import { memberTransport } from './member-transport.ts'
 
 export interface JoinOptions {
   /** of the identity; nobody but its user may look into it */
-  readonly directory: string
+  readonly store: IdentityStore
   readonly version: string
   /** says what is waited for, for people */
   readonly say: (sentence: string) => void
@@ -19,7 +19,7 @@ export interface JoinOptions {
 }
 
 /*
- * States are what is on disk; each step ends with one file that is old or new as a whole, so that a kill anywhere goes on from there.
+ * States are what is stored; each step ends with one record that is old or new as a whole, so that a kill anywhere goes on from there.
  *
  *   nothing ──key, request kept──► asking ──answer: certificate kept──► member
  *      ▲                             │ ▲                                  │
@@ -31,39 +31,38 @@ export interface JoinOptions {
 /**
  * The identity of this machine: the one it has, or the one it gets by showing a join token, however long that takes. Without a token
  * it goes on asking with what it showed before.
- * @throws JoinError where the hub says no, or this folder is that of another cluster; IdentityError where its files are damaged
+ * @throws JoinError where the hub says no, or what is stored is of another cluster; IdentityError where that is damaged
  */
 export async function join(text: JoinText | undefined, options: JoinOptions): Promise<MemberIdentity> {
-  const { directory, say } = options
-  const files = new IdentityFiles(directory)
-  const member = await files.member()
-  if (member && !isAnother(member, text, directory)) {
+  const { store, say } = options
+  const member = await store.member()
+  if (member && !isAnother(member, text, store.place)) {
     say(`${member.cluster} is a member already`)
     return member
   }
-  const before = await files.asking()
+  const before = await store.asking()
   const isSame = before !== undefined && before.token !== '' && (!text || before.token === text.secret)
   if (!text && !isSame)
     throw new JoinError(
       'no_membership',
-      `${directory} holds no membership: give the token that \`clusterpulse connect NAME --join\` printed`,
+      `${store.place} holds no membership: give the token that \`clusterpulse connect NAME\` printed on the hub`,
     )
   const asking = isSame || !text ? (before as Asking) : askingFor(text) // without a token it is the same
-  if (asking !== before) await files.ask(asking)
+  if (asking !== before) await store.ask(asking)
   say(`asking the hub at ${asking.hub.addresses.join(' or ')} to take ${asking.cluster} as a member`)
   say(`its key is ${keyId(asking.key).slice(0, 16)}: whoever accepts it on the hub can compare`)
-  const identity = await answered(files, asking, options)
+  const identity = await answered(asking, options)
   say(`${identity.cluster} is a member of the hub`)
   return identity
 }
 
 /** Whether it is to join anew: the token is not the one it joined by, as after it was revoked. */
-function isAnother(member: MemberIdentity, text: JoinText | undefined, directory: string): boolean {
+function isAnother(member: MemberIdentity, text: JoinText | undefined, place: string): boolean {
   if (!text || hashOf(text.secret) === member.joinedBy) return false
   if (text.cluster === member.cluster) return true
   throw new JoinError(
     'other_membership',
-    `${directory} holds the identity of ${member.cluster}; join ${text.cluster} with another folder (--buffer-dir)`,
+    `${place} holds the identity of ${member.cluster}; join ${text.cluster} with another folder (--buffer-dir)`,
   )
 }
 
@@ -83,9 +82,8 @@ function askingFor({ cluster, secret, addresses, caFingerprint, caPem = '', serv
 
 /** Asks until there is an answer. @param former of a renewal */
 export async function answered(
-  files: IdentityFiles,
   asking: Asking,
-  { version, say, signal, transport = (one) => memberTransport(() => one) }: JoinOptions,
+  { store, version, say, signal, transport = (one) => memberTransport(() => one) }: JoinOptions,
   former?: MemberIdentity,
 ): Promise<MemberIdentity> {
   const csr = Buffer.from(asking.request, 'base64')
@@ -107,7 +105,7 @@ export async function answered(
       },
       signal,
     })
-    const identity = await taken(files, asking, answer, former)
+    const identity = await taken(store, asking, answer, former)
     if (identity) return identity
     if (answer.kind !== 'later') continue
     once(`no answer yet: ${answer.message}`)
@@ -116,14 +114,14 @@ export async function answered(
 }
 
 async function taken(
-  files: IdentityFiles,
+  store: IdentityStore,
   asking: Asking,
   answer: Answer,
   former: MemberIdentity | undefined,
 ): Promise<MemberIdentity | undefined> {
   if (answer.kind === 'later') return undefined
   if (answer.kind === 'refused') {
-    await files.forget()
+    await store.forget()
     throw new JoinError(answer.code === 'join_denied' ? 'join_denied' : 'join_refused', answer.message)
   }
   const { hub, cluster, agent, key, roots } = asking
@@ -132,7 +130,7 @@ async function taken(
     throw new JoinError('join_refused', 'the hub sent a certificate that is not for our key; nothing was changed')
   const joinedBy = former ? former.joinedBy : hashOf(asking.token)
   const identity = { hub, roots: answer.roots || roots, cluster, agent, key, certificate, joinedBy }
-  await files.join(identity)
+  await store.join(identity)
   return identity
 }
 

@@ -1,6 +1,6 @@
 import { grpcTransport } from '../grpc.ts'
 import type { Link, Transport } from '../types.ts'
-import type { HubEnds } from './identity-files.ts'
+import type { HubEnds } from './identity.ts'
 import { JoinError } from './join-error.ts'
 
 /** Where the hub is and how it is known; with a certificate, also who we are. */

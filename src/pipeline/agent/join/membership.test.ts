@@ -8,7 +8,8 @@ import { silentLogger } from '#runtime'
 import { decodeRequest, encodeResponse, type JoinRequest, type ResponseInit } from '#wire'
 import { TestAuthority, type TestPair } from '../../ingest/stream/test/certificates.ts'
 import type { Link, Transport } from '../types.ts'
-import { type Asking, IdentityFiles } from './identity-files.ts'
+import type { Asking } from './identity.ts'
+import { IdentityFiles } from './identity-files.ts'
 import { join } from './join.ts'
 import { JoinError } from './join-error.ts'
 import { Membership } from './membership.ts'
@@ -67,7 +68,7 @@ function aHub(...replies: readonly (readonly Reply[] | Error)[]) {
 /** Asks as far as it goes, and what was said. */
 async function asks(transport: Transport, at: string, by = text()) {
   const said: string[] = []
-  const options = { directory: at, version: '1', say: (one: string) => said.push(one), signal: signal() }
+  const options = { store: new IdentityFiles(at), version: '1', say: (one: string) => said.push(one), signal: signal() }
   const answer = await join(by, { ...options, transport: () => transport }).catch((error: unknown) => error)
   return { answer, said }
 }
@@ -103,7 +104,7 @@ describe('a machine that joins', () => {
     const files = new IdentityFiles(at)
     const first = new AbortController()
     const { transport } = aHub([pending('wait')])
-    const options = { directory: at, version: '1', signal: first.signal, transport: () => transport }
+    const options = { store: new IdentityFiles(at), version: '1', signal: first.signal, transport: () => transport }
     await join(text(), {
       ...options,
       say: (one) => one.startsWith('waiting') && first.abort(new Error('killed')),
@@ -130,14 +131,20 @@ describe('a machine that joins', () => {
     const at = folder()
     await member(at, await authority.sign('west', 'client'))
     const { asked, transport } = aHub()
-    const options = { directory: at, version: '1', say: () => undefined, signal: signal(), transport: () => transport }
+    const options = {
+      store: new IdentityFiles(at),
+      version: '1',
+      say: () => undefined,
+      signal: signal(),
+      transport: () => transport,
+    }
     expect((await join(undefined, options)).cluster).toBe('west')
     expect(((await asks(transport, at, text('east'))).answer as JoinError).code).toBe('other_membership')
     expect(asked).toEqual([])
   })
 
   it('says what is missing where it has neither a token nor a membership', async () => {
-    const options = { directory: folder(), version: '1', say: () => undefined, signal: signal() }
+    const options = { store: new IdentityFiles(folder()), version: '1', say: () => undefined, signal: signal() }
     await expect(join(undefined, options)).rejects.toThrow(/holds no membership/)
   })
 })
@@ -149,7 +156,7 @@ describe('a membership', () => {
     const identity = await member(at, pair)
     const { asked, transport } = aHub([pending('wait')])
     const membership = new Membership(identity, {
-      ...{ directory: at, version: '1', clock: systemClock, random: () => 0.5, logger: silentLogger },
+      ...{ store: new IdentityFiles(at), version: '1', clock: systemClock, random: () => 0.5, logger: silentLogger },
       ...{ transport: () => transport, onRenewed: () => undefined },
     })
     await expect.poll(() => asked.length).toBeGreaterThan(0)
@@ -167,7 +174,7 @@ describe('a membership', () => {
     const at = folder()
     const identity = await member(at, await authority.sign('west', 'client'))
     const membership = new Membership(identity, {
-      ...{ directory: at, version: '1', clock: systemClock, random: () => 0.5, logger: silentLogger },
+      ...{ store: new IdentityFiles(at), version: '1', clock: systemClock, random: () => 0.5, logger: silentLogger },
       onRenewed: () => undefined,
     })
     membership.trust(`${authority.pem}${(await TestAuthority.make('next')).pem}`)

@@ -1,11 +1,11 @@
 import { type Clock, FleetError } from '#model'
 import type { Logger } from '#runtime'
 import { certificateRequest, newKey } from './certificate-request.ts'
-import { type Asking, IdentityFiles, type MemberIdentity } from './identity-files.ts'
+import type { Asking, MemberIdentity } from './identity.ts'
 import { answered, type JoinOptions } from './join.ts'
 import { lifeOf, renewalBy } from './renewal-time.ts'
 
-export interface MembershipOptions extends Pick<JoinOptions, 'directory' | 'version' | 'transport'> {
+export interface MembershipOptions extends Pick<JoinOptions, 'store' | 'version' | 'transport'> {
   readonly clock: Clock
   readonly random: () => number
   readonly logger: Logger
@@ -21,7 +21,6 @@ const REFUSED_MS = 300_000
 /** An identity that is kept good: its certificate is renewed in time, also one that ended while the agent was away, and it follows the hub's authorities. */
 export class Membership implements AsyncDisposable {
   readonly #options: MembershipOptions
-  readonly #files: IdentityFiles
   readonly #stop = new AbortController()
   readonly #running: Promise<void>
   #identity: MemberIdentity
@@ -30,7 +29,6 @@ export class Membership implements AsyncDisposable {
   constructor(identity: MemberIdentity, options: MembershipOptions) {
     this.#identity = identity
     this.#options = options
-    this.#files = new IdentityFiles(options.directory)
     this.#running = this.#run()
   }
 
@@ -57,7 +55,7 @@ export class Membership implements AsyncDisposable {
 
   /** One after the other: each write is of the whole. */
   #keep(identity: MemberIdentity): Promise<void> {
-    this.#writing = this.#writing.catch(() => undefined).then(() => this.#files.keep(identity))
+    this.#writing = this.#writing.catch(() => undefined).then(() => this.#options.store.keep(identity))
     return this.#writing
   }
 
@@ -101,7 +99,7 @@ export class Membership implements AsyncDisposable {
     const former = this.#identity
     const asking = await this.#asking(former)
     const say = (sentence: string) => logger.info({}, `renewal of the certificate: ${sentence}`)
-    const next = await answered(this.#files, asking, { ...this.#options, say, signal }, former)
+    const next = await answered(asking, { ...this.#options, say, signal }, former)
     // What it was told meanwhile of the hub's authorities stays.
     this.#identity = this.#identity === former ? next : { ...next, roots: this.#identity.roots }
     if (this.#identity !== next) await this.#keep(this.#identity)
@@ -109,14 +107,14 @@ export class Membership implements AsyncDisposable {
 
   /** What was asked before and not answered, or the request of a new key, kept before it is sent. */
   async #asking({ hub, roots, cluster, agent, key: former }: MemberIdentity): Promise<Asking> {
-    const before = await this.#files.asking()
+    const before = await this.#options.store.asking()
     // One with the key in use was answered, and the agent killed before it forgot.
     const isOpen = before?.token === '' && before.key !== former && before.agent === agent
     if (isOpen && before.cluster === cluster) return { ...before, hub, roots }
     const key = newKey()
     const request = certificateRequest(key, { cluster, agent }).toString('base64')
     const asking = { hub, roots, cluster, agent, key, request, token: '' }
-    await this.#files.ask(asking)
+    await this.#options.store.ask(asking)
     return asking
   }
 }
