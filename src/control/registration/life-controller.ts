@@ -30,10 +30,11 @@ export class LifeController extends Controller {
   }
 }
 
-/** What of a cluster's state must not wait: whether its agent is there, and its API server answers it. */
+/** What of a cluster's state must not wait: whether its agent is there, its API server answers it, and what it claims. */
 export function signOf(state: ClusterState | undefined): string {
   if (!state?.agent) return ''
   const { connected, since } = state.agent
   const answers = Object.values(state.parts).some(({ outcome }) => outcome !== 'unreachable')
-  return JSON.stringify([connected, connected ? 0 : since, answers])
+  const claims = state.parts.cluster?.items.get('cluster')?.claims
+  return JSON.stringify([connected, connected ? 0 : since, answers, claims])
 }

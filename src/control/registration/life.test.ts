@@ -165,6 +165,17 @@ describe('a member on our stream', () => {
     expect(await taints()).toEqual([])
   })
 
+  it('shows a claim at once when it changes, though amounts wait', async () => {
+    await start()
+    await joined()
+    const claims = async () =>
+      (await memberOf(api, 'east')).status?.clusterClaims?.filter(({ name }) => name === 'zone')
+    for (const zone of ['a', 'b']) {
+      await fleet.tells('east', { parts: parts([aNode('a'), aNode('b')], { claims: { zone } }) })
+      await until(async () => expect(await claims()).toEqual([{ name: 'zone', value: zone }]))
+    }
+  })
+
   it('is unknown within 15 s, unreachable then, and available again when its agent is back', async () => {
     await start()
     await joined()
