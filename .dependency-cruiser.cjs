@@ -18,6 +18,7 @@ const modules = {
     collect: ['runtime', 'kube'],
     expression: [],
     metricsource: ['kinds', 'path', 'runtime', 'kube', 'collect', 'expression'],
+    extract: ['path'],
     resources: ['kube', 'collect', 'metricsource', 'registry'],
     catalog: ['runtime', 'redis', 'metricsource', 'resources'],
     registry: ['runtime', 'outbound', 'redis'],
@@ -125,7 +126,8 @@ for (const [name, may] of Object.entries(Object.assign({}, ...Object.values(modu
 // A driver library stands behind one file, or behind one module that is about it.
 const drivers = {
   ioredis: '^src/platform/redis/',
-  re2js: '^src/pipeline/(access|metricsource)/|^src/platform/apiserver/schema/pattern\\.ts$',
+  '@marcbachmann/cel-js': '^src/pipeline/extract/cel/',
+  re2js: '^src/pipeline/(access|metricsource|extract)/|^src/platform/apiserver/schema/pattern\\.ts$',
   jose: '^src/pipeline/(identity|monitor)/',
   'openid-client': '^src/pipeline/identity/',
   lmdb: '^src/platform/apiserver/',

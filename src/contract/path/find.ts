@@ -10,27 +10,48 @@ export const MAX_MATCHES = 10_000
 const MAX_DEPTH = 256
 
 /**
+ * Decides what a step shows: gets the list or object, the key or index that is there, and what stands there. What it returns is
+ * walked on and found; undefined: as if nothing were there.
+ */
+export type View = (parent: object, key: string | number, value: unknown) => unknown
+
+/**
  * What stands at the end of a path that leads to one place at most. Only what an object says itself counts, nothing it inherits.
  * @returns MISSING where a step leads nowhere
  */
-export function findOne(object: unknown, segments: readonly Segment[]): unknown {
+export function findOne(object: unknown, segments: readonly Segment[], view?: View): unknown {
   let current: unknown = object
   for (let i = 0; i < segments.length; i++) {
-    current = step(current, segments[i])
+    current = step(current, segments[i], view)
     if (current === MISSING) return MISSING
   }
   return current
 }
 
-function step(current: unknown, segment: Segment | undefined): unknown {
+function step(current: unknown, segment: Segment | undefined, view: View | undefined): unknown {
   if (typeof current !== 'object' || current === null || segment === undefined) return MISSING
   if (segment.kind === 'key') {
     if (Array.isArray(current) || !Object.hasOwn(current, segment.key)) return MISSING
-    return (current as Record<string, unknown>)[segment.key]
+    return seen(current, segment.key, (current as Record<string, unknown>)[segment.key], view)
   }
   if (segment.kind !== 'index' || !Array.isArray(current)) return MISSING
   const index = segment.index < 0 ? segment.index + current.length : segment.index
-  return index >= 0 && index < current.length ? current[index] : MISSING
+  return index >= 0 && index < current.length ? seen(current, index, current[index], view) : MISSING
+}
+
+function seen(parent: object, key: string | number, value: unknown, view: View | undefined): unknown {
+  if (view === undefined) return value
+  const shown = view(parent, key, value)
+  return shown === undefined ? MISSING : shown
+}
+
+/** All entries of a list, all values of an object. */
+function entriesOf(value: object, view: View | undefined): readonly unknown[] {
+  if (view === undefined) return Array.isArray(value) ? value : Object.values(value)
+  const shown: unknown[] = []
+  if (Array.isArray(value)) for (let i = 0; i < value.length; i++) shown.push(view(value, i, value[i]))
+  else for (const [key, entry] of Object.entries(value)) shown.push(view(value, key, entry))
+  return shown.filter((entry) => entry !== undefined)
 }
 
 /** What a path of several ways found. */
@@ -44,7 +65,7 @@ export interface Matches {
 }
 
 /** Everything at the ends of a path, in the order of the object. null and what leads nowhere are left out. */
-export function findAll(object: unknown, segments: readonly Segment[]): Matches {
+export function findAll(object: unknown, segments: readonly Segment[], view?: View): Matches {
   let current: unknown[] = [object]
   let reached = false
   let isOutside = false
@@ -52,7 +73,7 @@ export function findAll(object: unknown, segments: readonly Segment[]): Matches 
     const next: unknown[] = []
     for (const value of current) {
       const before = next.length
-      if (choose(value, segment, next)) reached = true
+      if (choose(value, segment, next, view)) reached = true
       if (segment.kind === 'index' && value !== null && next.length === before) isOutside = true
       if (next.length > MAX_MATCHES) return { values: [], reached: true, isTooMany: true, isOutside }
     }
@@ -63,12 +84,12 @@ export function findAll(object: unknown, segments: readonly Segment[]): Matches 
 }
 
 /** Adds what the step finds; tells whether there was a list or an object to choose from. */
-function choose(value: unknown, segment: Segment, into: unknown[]): boolean {
+function choose(value: unknown, segment: Segment, into: unknown[], view: View | undefined): boolean {
   if (typeof value !== 'object' || value === null) return false
   switch (segment.kind) {
     case 'key':
     case 'index': {
-      const found = step(value, segment)
+      const found = step(value, segment, view)
       if (found !== MISSING) into.push(found)
       return false
     }
@@ -77,22 +98,22 @@ function choose(value: unknown, segment: Segment, into: unknown[]): boolean {
         const found = step(
           value,
           typeof item === 'string' ? { kind: 'key', key: item } : { kind: 'index', index: item },
+          view,
         )
         if (found !== MISSING) into.push(found)
       }
       return true
     case 'slice':
       if (!Array.isArray(value)) return false
-      for (const entry of sliced(value, segment)) into.push(entry)
+      for (const entry of sliced(entriesOf(value, view), segment)) into.push(entry)
       return true
     case 'descendants':
-      descend(value, into)
+      descend(value, into, view)
       return true
     case 'all':
     case 'filter': {
-      const entries: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
-      for (const entry of entries) {
-        if (segment.kind === 'filter' && !holds(segment.condition, entry)) continue
+      for (const entry of entriesOf(value, view)) {
+        if (segment.kind === 'filter' && !holds(segment.condition, entry, view)) continue
         into.push(entry)
         if (into.length > MAX_MATCHES) return true
       }
@@ -102,12 +123,12 @@ function choose(value: unknown, segment: Segment, into: unknown[]): boolean {
 }
 
 /** The value and every list and object in it, parents first. What is nested deeper than JSON may be is left out. */
-function descend(value: object, into: unknown[], depth = 0): void {
+function descend(value: object, into: unknown[], view: View | undefined, depth = 0): void {
   into.push(value)
   if (depth === MAX_DEPTH) return
-  for (const entry of Object.values(value) as unknown[]) {
+  for (const entry of entriesOf(value, view)) {
     if (into.length > MAX_MATCHES) return
-    if (typeof entry === 'object' && entry !== null) descend(entry, into, depth + 1)
+    if (typeof entry === 'object' && entry !== null) descend(entry, into, view, depth + 1)
   }
 }
 
@@ -119,19 +140,19 @@ function sliced(
   return by === 1 ? entries : entries.filter((_, i) => i % by === 0)
 }
 
-function holds(condition: Condition, entry: unknown): boolean {
+function holds(condition: Condition, entry: unknown, view: View | undefined): boolean {
   switch (condition.kind) {
     case 'and':
-      return holds(condition.left, entry) && holds(condition.right, entry)
+      return holds(condition.left, entry, view) && holds(condition.right, entry, view)
     case 'or':
-      return holds(condition.left, entry) || holds(condition.right, entry)
+      return holds(condition.left, entry, view) || holds(condition.right, entry, view)
     case 'not':
-      return !holds(condition.of, entry)
+      return !holds(condition.of, entry, view)
     case 'exists':
-      return amountIn(condition.operand, entry) !== null
+      return amountIn(condition.operand, entry, view) !== null
     case 'compare': {
-      const left = amountIn(condition.left, entry)
-      const right = amountIn(condition.right, entry)
+      const left = amountIn(condition.left, entry, view)
+      const right = amountIn(condition.right, entry, view)
       if (condition.operator === '==') return isEqual(left, right)
       if (condition.operator === '!=') return !isEqual(left, right)
       const order = orderOf(left, right)
@@ -144,9 +165,9 @@ function holds(condition: Condition, entry: unknown): boolean {
 }
 
 /** What is missing is null. */
-function amountIn(operand: Operand, entry: unknown): unknown {
+function amountIn(operand: Operand, entry: unknown, view: View | undefined): unknown {
   if (operand.kind === 'literal') return operand.value
-  const found = findOne(entry, operand.segments)
+  const found = findOne(entry, operand.segments, view)
   return found === MISSING || found === undefined ? null : found
 }
 

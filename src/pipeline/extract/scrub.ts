@@ -1,0 +1,189 @@
+import type { View } from '#path'
+import { ExtractionFault } from './fault.ts'
+import { SensitiveNames } from './sensitive-key.ts'
+import { cleanText, REDACTED_TEXT } from './sensitive-text.ts'
+
+/** What stands where a value was secret. */
+export const REDACTED = Object.freeze({ redacted: true, reason: 'sensitive-key' })
+
+/** Lists and objects in each other, and values of one object, at most. */
+const MAX_DEPTH = 100
+const MAX_VALUES = 500_000
+
+export interface ScrubOptions {
+  /** names that are secret besides the built-in ones */
+  readonly scrubKeys?: readonly string[]
+  /** `data` and `stringData` of the object itself are given, where it is a Secret */
+  readonly showsSecretData?: boolean
+}
+
+type Fields = Readonly<Record<string, unknown>>
+const NOTHING: Fields = {}
+
+/**
+ * Decides of every value of an object whether it is secret: by its key, by the name of the entry it stands in, by what it is.
+ * Paths and expressions are walked over what this shows, so that their spelling cannot matter. One object at a time: `enter` it first.
+ */
+export class Scrubber {
+  readonly #names: SensitiveNames
+  readonly #showsSecretData: boolean
+  /** maps whose values are shown by consent */
+  readonly #open = new Set<unknown>()
+  #isSecret = false
+  #isHelm = false
+  #root: unknown
+  #values = 0
+  #nested = 0
+
+  constructor({ scrubKeys, showsSecretData = false }: ScrubOptions = {}) {
+    this.#names = new SensitiveNames(scrubKeys)
+    this.#showsSecretData = showsSecretData
+  }
+
+  /** Begins an object. @param isSecret it is a Secret, whatever it says itself: items of lists do not say their kind */
+  enter(root: unknown, isSecret: boolean): void {
+    const { kind, data, stringData, metadata } = isFields(root) ? root : NOTHING
+    this.#root = root
+    this.#isSecret = isSecret || kind === 'Secret'
+    // Helm can keep its releases in ConfigMaps, with all values that were given.
+    const labels = isFields(metadata) ? metadata.labels : undefined
+    this.#isHelm = !this.#isSecret && isFields(labels) && labels.owner === 'helm'
+    this.#values = 0
+    if (this.#open.size > 0) this.#open.clear()
+    if (this.#isSecret && this.#showsSecretData) for (const map of [data, stringData]) this.show(map)
+  }
+
+  /** Another shape of the same object comes, of which parts were left out: what it is has been decided. */
+  continueWith(root: unknown): void {
+    this.#root = root
+  }
+
+  /** Shows what stands in this map, and in maps below it, by consent. */
+  show(map: unknown): void {
+    if (typeof map !== 'object' || map === null || this.#open.has(map)) return
+    this.#open.add(map)
+    for (const value of Object.values(map)) this.show(value)
+  }
+
+  /** Whether what goes by this name is secret. */
+  isSensitive(name: string): boolean {
+    return this.#names.has(name)
+  }
+
+  /** What is shown of a value; undefined where it is as if nothing were there. */
+  readonly view: View = (parent, key, value) => {
+    if (value === null || value === undefined) return value
+    if (typeof key === 'number') return typeof value === 'string' ? this.#element(parent, key, value) : value
+    const map = parent as Fields
+    if (key === 'data' || key === 'stringData') {
+      if (this.#holdsSecrets(map)) return this.#open.has(value) ? value : undefined
+    }
+    if (this.#open.size > 0 && this.#open.has(parent)) return value
+    if (value !== '' && this.#isSecretEntry(map, key, value)) return REDACTED
+    return typeof value === 'string' ? this.#text(value) : value
+  }
+
+  /** A value that `view` showed, with all that is in it; what holds no secret is returned itself. */
+  deep(value: unknown): unknown {
+    return this.#deep(value, 0)
+  }
+
+  /** A text or value that was made, such as the result of an expression. */
+  made(value: unknown): unknown {
+    return this.deep(typeof value === 'string' ? this.#text(value) : value)
+  }
+
+  #holdsSecrets(map: Fields): boolean {
+    return map === this.#root ? this.#isSecret : map.kind === 'Secret'
+  }
+
+  #isSecretEntry(map: Fields, key: string, value: unknown): boolean {
+    if (this.#names.has(key)) return true
+    if (key === 'release' && this.#isHelm && map === (this.#root as Fields).data) return true
+    if (key === 'value') return this.#isNamedSecret(map.name) || this.#isNamedSecret(map.key)
+    if (key === 'valueFrom') return isFields(value) && Object.hasOwn(value, 'secretKeyRef')
+    if (key === 'tls') return isFields(value) && Object.hasOwn(value, 'key')
+    return false
+  }
+
+  #isNamedSecret(name: unknown): boolean {
+    return typeof name === 'string' && (this.#names.has(name) || /^cookie$/i.test(name))
+  }
+
+  /** Of a command line: what follows a flag such as --password. */
+  #element(list: object, index: number, value: string): string {
+    const before: unknown = (list as readonly unknown[])[index - 1]
+    const isValue = typeof before === 'string' && before.startsWith('-') && !value.startsWith('--')
+    return isValue && this.#names.has(before) ? REDACTED_TEXT : this.#text(value)
+  }
+
+  #text(text: string): string {
+    return cleanText(text, this.#document, this.#nested)
+  }
+
+  readonly #document = (value: object): unknown => {
+    this.#nested++
+    try {
+      return this.#deep(value, 0)
+    } finally {
+      this.#nested--
+    }
+  }
+
+  #deep(value: unknown, depth: number): unknown {
+    if (typeof value !== 'object' || value === null) return scalar(value)
+    if (value === REDACTED) return value
+    if (depth >= MAX_DEPTH) throw new ExtractionFault(`the value is nested more than ${MAX_DEPTH} deep`)
+    return Array.isArray(value) ? this.#list(value, depth) : this.#map(value as Fields, depth)
+  }
+
+  #list(list: readonly unknown[], depth: number): unknown {
+    this.#count(list.length)
+    let copy: unknown[] | undefined
+    for (let i = 0; i < list.length; i++) {
+      const before = list[i]
+      const after = this.#deep(this.view(list, i, before), depth + 1) ?? null
+      if (after === before) continue
+      copy ??= [...list]
+      copy[i] = after
+    }
+    return copy ?? list
+  }
+
+  #map(map: Fields, depth: number): unknown {
+    let changes: Map<string, unknown> | undefined
+    let count = 0
+    for (const key in map) {
+      count++
+      const before = map[key]
+      const after = this.#deep(this.view(map, key, before), depth + 1)
+      if (after === before) continue
+      changes ??= new Map()
+      changes.set(key, after)
+    }
+    this.#count(count)
+    if (!changes) return map
+    const entries = Object.entries(map).map(
+      ([key, value]) => [key, changes.has(key) ? changes.get(key) : value] as const,
+    )
+    // Not by assignment: a key may be called __proto__.
+    return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+  }
+
+  #count(values: number): void {
+    this.#values += values
+    if (this.#values > MAX_VALUES) throw new ExtractionFault(`the value holds more than ${MAX_VALUES} values`)
+  }
+}
+
+/** @throws ExtractionFault for what JSON cannot express */
+function scalar(value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new ExtractionFault(`the value is ${value}, which JSON cannot express`)
+  if (typeof value === 'bigint' || typeof value === 'function' || typeof value === 'symbol')
+    throw new ExtractionFault(`the value is a ${typeof value}, which JSON cannot express`)
+  return value
+}
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
