@@ -18,7 +18,7 @@ const modules = {
     collect: ['runtime', 'kube'],
     expression: [],
     metricsource: ['kinds', 'path', 'runtime', 'kube', 'collect', 'expression'],
-    extract: ['path'],
+    extract: ['kinds', 'path'],
     resources: ['kube', 'collect', 'metricsource', 'registry'],
     catalog: ['runtime', 'redis', 'metricsource', 'resources'],
     registry: ['runtime', 'outbound', 'redis'],

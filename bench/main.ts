@@ -76,6 +76,11 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--own 200 --rows 10000 --policies 5000 --clusters 1000 --nodes 10 --streams 1000',
     load: () => import('./access.ts'),
   },
+  extract: {
+    summary: 'a row of inventory: CPU per Deployment with everything secret taken out, by paths, by expressions, whole',
+    arguments: '--objects 10000 --rounds 9',
+    load: () => import('./extract.ts'),
+  },
   metricsource: {
     summary: 'a MetricSource: fields, expressions, aggregations, memory; one expression against a tree walker and CEL',
     arguments: '--objects 10000 --many 100000 --evaluations 3000000 --runs 5',

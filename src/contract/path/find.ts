@@ -31,12 +31,20 @@ export function findOne(object: unknown, segments: readonly Segment[], view?: Vi
 function step(current: unknown, segment: Segment | undefined, view: View | undefined): unknown {
   if (typeof current !== 'object' || current === null || segment === undefined) return MISSING
   if (segment.kind === 'key') {
-    if (Array.isArray(current) || !Object.hasOwn(current, segment.key)) return MISSING
-    return seen(current, segment.key, (current as Record<string, unknown>)[segment.key], view)
+    if (Array.isArray(current)) return MISSING
+    const value = ownValue(current as Readonly<Record<string, unknown>>, segment.key)
+    return value === MISSING ? MISSING : seen(current, segment.key, value, view)
   }
   if (segment.kind !== 'index' || !Array.isArray(current)) return MISSING
   const index = segment.index < 0 ? segment.index + current.length : segment.index
   return index >= 0 && index < current.length ? seen(current, index, current[index], view) : MISSING
+}
+
+/** Of a map as JSON has it: what such maps inherit is functions, and `__proto__`. Asking each for its own keys costs more than the value. */
+export function ownValue(map: Readonly<Record<string, unknown>>, key: string): unknown {
+  const value = map[key]
+  const isPlain = value !== undefined && typeof value !== 'function' && key !== '__proto__'
+  return isPlain || Object.hasOwn(map, key) ? value : MISSING
 }
 
 function seen(parent: object, key: string | number, value: unknown, view: View | undefined): unknown {

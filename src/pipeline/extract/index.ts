@@ -6,7 +6,6 @@
  *   KollectProfile → compileProfile → Extractor: object → scrubbed view → attributes → row → canonical JSON
  */
 export {
-  type AttributeSpec,
   compileProfile,
   type Extracted,
   type Extractor,

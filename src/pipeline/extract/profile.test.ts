@@ -20,7 +20,7 @@ const deployment = {
   },
 }
 const targetGVK = { group: 'apps', version: 'v1', kind: 'Deployment' }
-const compiled = (attributes: ProfileSpec['attributes'], more: Partial<ProfileSpec> = {}) => {
+const compiled = (attributes: NonNullable<ProfileSpec['attributes']>, more: Partial<ProfileSpec> = {}) => {
   const { extractor, faults } = compileProfile({ spec: { targetGVK, attributes, ...more } })
   if (!extractor) throw new Error(JSON.stringify(faults))
   return extractor

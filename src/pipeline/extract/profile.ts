@@ -1,8 +1,14 @@
+import {
+  ALLOW_FULL_RESOURCE_EXPORT,
+  ALLOW_SECRET_EXTRACTION,
+  type KollectAttribute,
+  type KollectProfileSpec,
+} from '#kinds'
 import { Expressions } from './cel/expression.ts'
 import { ExtractionFault } from './fault.ts'
 import { compileHelmPath, HELM_PREFIX } from './helm-release.ts'
 import { compileJsonPath, type Read } from './json-path.ts'
-import { compilePrune, type EmbedSpec, faultOfPointer } from './prune.ts'
+import { compilePrune, faultOfPointer } from './prune.ts'
 import type { ObjectRow } from './row.ts'
 import { isFields, REDACTED, Scrubber } from './scrub.ts'
 
@@ -12,25 +18,7 @@ export interface Profile {
   readonly spec: ProfileSpec
 }
 
-export interface ProfileSpec {
-  readonly targetGVK: { readonly group?: string | undefined; readonly version: string; readonly kind: string }
-  readonly attributes?: readonly AttributeSpec[] | undefined
-  readonly export?: (EmbedSpec & ExportSpec) | undefined
-}
-
-export interface AttributeSpec {
-  readonly name: string
-  readonly path: string
-  /** `list`: also one value is a list */
-  readonly type?: string | undefined
-  readonly optional?: boolean | undefined
-}
-
-interface ExportSpec {
-  readonly mode?: string | undefined
-  readonly as?: string | undefined
-  readonly prune?: (EmbedSpec['prune'] & { readonly scrubKeys?: readonly string[] | undefined }) | undefined
-}
+export type ProfileSpec = Pick<KollectProfileSpec, 'targetGVK' | 'attributes' | 'export'>
 
 /** Makes rows of objects. Never throws; objects do not influence each other. */
 export interface Extractor {
@@ -56,8 +44,6 @@ export interface ProfileFault {
   readonly message: string
 }
 
-const ALLOW_DATA = 'kollect.dev/allow-secret-extraction'
-const ALLOW_WHOLE = 'kollect.dev/allow-full-resource-export'
 const CEL_PREFIX = 'cel:'
 
 /**
@@ -105,8 +91,8 @@ class ProfileCompiler {
     const { group = '', kind } = spec.targetGVK
     this.#profile = spec
     this.#isSecret = group === '' && kind === 'Secret'
-    this.#showsData = metadata?.annotations?.[ALLOW_DATA] === 'true'
-    this.#showsWhole = metadata?.annotations?.[ALLOW_WHOLE] === 'true'
+    this.#showsData = metadata?.annotations?.[ALLOW_SECRET_EXTRACTION] === 'true'
+    this.#showsWhole = metadata?.annotations?.[ALLOW_FULL_RESOURCE_EXPORT] === 'true'
     this.#scrubber = new Scrubber({
       scrubKeys: [...scrubKeys, ...(spec.export?.prune?.scrubKeys ?? [])],
       showsSecretData: this.#showsData,
@@ -123,7 +109,7 @@ class ProfileCompiler {
     return new RowMaker([...attributes, ...embedded], this.#scrubber, identity, this.#isSecret, this.#warnings)
   }
 
-  #attribute({ name, path, type, optional = false }: AttributeSpec, at: string): Attribute {
+  #attribute({ name, path, type, optional = false }: KollectAttribute, at: string): Attribute {
     return {
       name,
       isOptional: optional,
@@ -156,7 +142,7 @@ class ProfileCompiler {
     }
     if (compiled.warning !== undefined) this.#warnings.push({ path: at, message: compiled.warning })
     if (!isHelm && this.#isSecret && !this.#showsData && ['data', 'stringData'].includes(compiled.keys[0] ?? '')) {
-      const message = `the values of Secrets stay in their cluster: annotate the profile with ${ALLOW_DATA}: "true" if they may leave it`
+      const message = `the values of Secrets stay in their cluster: annotate the profile with ${ALLOW_SECRET_EXTRACTION}: "true" if they may leave it`
       this.faults.push({ path: at, message })
     }
     return this.#reader(compiled.read)
@@ -170,7 +156,7 @@ class ProfileCompiler {
   #embedded(): Attribute {
     const { as = 'resource', ...embed } = this.#profile.export ?? {}
     if (this.#isSecret && !this.#showsWhole) {
-      const message = `Secrets are not exported whole: annotate the profile with ${ALLOW_WHOLE}: "true" to export them without their values`
+      const message = `Secrets are not exported whole: annotate the profile with ${ALLOW_FULL_RESOURCE_EXPORT}: "true" to export them without their values`
       this.faults.push({ path: 'spec.export.mode', message })
     }
     for (const [i, pointer] of (embed.prune?.jsonPointers ?? []).entries()) {

@@ -1,21 +1,11 @@
+import type { KollectProfileSpec } from '#kinds'
 import { parsePath } from '#path'
 import { isFields } from './scrub.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 type Keys = readonly (string | number)[]
 
-/** What of an object is embedded, as a profile's `export` says it. */
-export interface EmbedSpec {
-  readonly include?: string | undefined
-  readonly dedupeIdentity?: boolean | undefined
-  readonly prune?:
-    | {
-        readonly defaults?: boolean | undefined
-        readonly jsonPointers?: readonly string[] | undefined
-        readonly jsonPaths?: readonly string[] | undefined
-      }
-    | undefined
-}
+type EmbedSpec = NonNullable<KollectProfileSpec['export']>
 
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   MetadataOnly: ['metadata'],

@@ -1,7 +1,7 @@
 import type { View } from '#path'
 import { ExtractionFault } from './fault.ts'
 import { SensitiveNames } from './sensitive-key.ts'
-import { cleanText, REDACTED_TEXT } from './sensitive-text.ts'
+import { cleanText, REDACTED_TEXT, SHORTEST_TEXT } from './sensitive-text.ts'
 
 /** What stands where a value was secret. */
 export const REDACTED = Object.freeze({ redacted: true, reason: 'sensitive-key' })
@@ -9,6 +9,9 @@ export const REDACTED = Object.freeze({ redacted: true, reason: 'sensitive-key' 
 /** Lists and objects in each other, and values of one object, at most. */
 const MAX_DEPTH = 100
 const MAX_VALUES = 500_000
+/** Texts repeat themselves from object to object: so many of at most that length are remembered, cleaned. */
+const MAX_REMEMBERED = 4096
+const MAX_REMEMBERED_TEXT = 64
 
 export interface ScrubOptions {
   /** names that are secret besides the built-in ones */
@@ -27,6 +30,7 @@ const NOTHING: Fields = {}
 export class Scrubber {
   readonly #names: SensitiveNames
   readonly #showsSecretData: boolean
+  readonly #texts = new Map<string, string>()
   /** maps whose values are shown by consent */
   readonly #open = new Set<unknown>()
   #isSecret = false
@@ -118,7 +122,14 @@ export class Scrubber {
   }
 
   #text(text: string): string {
-    return cleanText(text, this.#document, this.#nested)
+    if (text.length < SHORTEST_TEXT) return text
+    if (text.length > MAX_REMEMBERED_TEXT) return cleanText(text, this.#document, this.#nested)
+    const known = this.#texts.get(text)
+    if (known !== undefined) return known
+    const clean = cleanText(text, this.#document, this.#nested)
+    if (this.#texts.size >= MAX_REMEMBERED) this.#texts.clear()
+    this.#texts.set(text, clean)
+    return clean
   }
 
   readonly #document = (value: object): unknown => {

@@ -261,7 +261,7 @@ describe('no secret leaves', () => {
         )
   })
 
-  it.each(['All', 'SpecAndStatus', 'SpecOnly', 'StatusOnly', 'MetadataOnly'])(
+  it.each(['All', 'SpecAndStatus', 'SpecOnly', 'StatusOnly', 'MetadataOnly'] as const)(
     'in whole objects (%s), whatever is pruned of them',
     (include) => {
       const pointers = [

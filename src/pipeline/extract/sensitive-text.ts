@@ -1,5 +1,7 @@
 /** What stands where a part of a text was secret. */
 export const REDACTED_TEXT = '[redacted]'
+/** Shorter ones hold no secret that could be told. */
+export const SHORTEST_TEXT = 6
 /** Longer texts are not looked through, UTF-16 units: no object of a cluster is larger. */
 const MAX_TEXT = 2 ** 21
 /** Documents in documents. */
@@ -40,7 +42,7 @@ const SECRET_MANIFEST = /^[ \t-]*["']?kind["']?\s{0,20}:\s{0,20}["']?Secret(?:Li
  * @param scrub for values of documents; what it leaves as it is, it returns itself
  */
 export function cleanText(text: string, scrub: (value: object) => unknown, nested = 0): string {
-  if (text.length < 6 || !SUSPECT.test(text)) return text
+  if (text.length < SHORTEST_TEXT || !SUSPECT.test(text)) return text
   if (text.length > MAX_TEXT) return REDACTED_TEXT
   const document = /^\s*[{[]/.test(text) ? parsed(text) : undefined
   if (document !== undefined) {

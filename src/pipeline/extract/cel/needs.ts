@@ -1,4 +1,4 @@
-import type { View } from '#path'
+import { MISSING, ownValue, type View } from '#path'
 import { type Binding, type Comprehension, childrenOf, isBinding, isNode, type Node } from './nodes.ts'
 
 /** Which parts of `object` expressions look at: only those are made for them. */
@@ -46,8 +46,9 @@ export class Needs {
     const map = value as Readonly<Record<string, unknown>>
     const part: Record<string, unknown> = {}
     for (const [name, needs] of this.#keys) {
-      if (name === '__proto__' || !Object.hasOwn(map, name)) continue
-      const shown = view(map, name, map[name])
+      const value = name === '__proto__' ? MISSING : ownValue(map, name)
+      if (value === MISSING) continue
+      const shown = view(map, name, value)
       if (shown !== undefined) part[name] = needs.project(shown, view, whole)
     }
     return part
