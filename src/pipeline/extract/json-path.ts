@@ -24,8 +24,11 @@ export function compileJsonPath(text: string): CompiledRead {
   const { segments } = path
   const keys = leadingKeys(segments)
   const isPlain = keys.length === segments.length
+  const [first, rest] = [segments.slice(0, keys.length), segments.slice(keys.length)]
   return {
-    read: isPlain ? (object, view) => plain(object, segments, view) : (object, view) => several(object, segments, view),
+    read: isPlain
+      ? (object, view) => plain(object, segments, view)
+      : (object, view) => several(plain(object, first, view), rest, view),
     keys,
     ...(warning === undefined ? {} : { warning }),
   }
@@ -85,6 +88,7 @@ function plain(object: unknown, segments: readonly Segment[], view: View): unkno
 }
 
 function several(object: unknown, segments: readonly Segment[], view: View): unknown {
+  if (object === undefined) return undefined
   const { values, isTooMany, isOutside } = findAll(object, segments, view)
   if (isTooMany) throw new ExtractionFault(`more than ${MAX_MATCHES} values match`)
   if (isOutside) throw new ExtractionFault('an index is beyond the end of a list, or meets what is no list')

@@ -64,6 +64,8 @@ describe('a row', () => {
     ['{.spec.template.spec.containers}{.metadata.name}', deployment.spec.template.spec.containers],
     ['{.spec.missing.deeper}', null],
     ['{.spec.empty}', null],
+    ['{.spec.missing[0].deeper}', null],
+    ['{.spec.empty[0]}', null],
     ['{.spec.template.spec.containers[5].image}', expect.stringContaining('failed: an index is beyond the end')],
     ['{.metadata.name[0]}', expect.stringContaining('failed: an index')],
     ['cel:object.spec.missing', 'failed: No such key: missing'],

@@ -9,9 +9,9 @@ export const REDACTED = Object.freeze({ redacted: true, reason: 'sensitive-key' 
 /** Lists and objects in each other, and values of one object, at most. */
 const MAX_DEPTH = 100
 const MAX_VALUES = 500_000
-/** Texts repeat themselves from object to object: so many of at most that length are remembered, cleaned. */
-const MAX_REMEMBERED = 4096
-const MAX_REMEMBERED_TEXT = 64
+/** Texts repeat themselves, in an object and from one to the next: so many of at most that length are remembered. */
+const REMEMBERED = 4096
+const MAX_REMEMBERED_TEXT = 128
 
 export interface ScrubOptions {
   /** names that are secret besides the built-in ones */
@@ -30,7 +30,9 @@ const NOTHING: Fields = {}
 export class Scrubber {
   readonly #names: SensitiveNames
   readonly #showsSecretData: boolean
-  readonly #texts = new Map<string, string>()
+  /** texts and what is left of them: one for each place, the last that came */
+  readonly #texts: string[] = new Array<string>(REMEMBERED).fill('')
+  readonly #clean: string[] = new Array<string>(REMEMBERED).fill('')
   /** maps whose values are shown by consent */
   readonly #open = new Set<unknown>()
   #isSecret = false
@@ -124,11 +126,11 @@ export class Scrubber {
   #text(text: string): string {
     if (text.length < SHORTEST_TEXT) return text
     if (text.length > MAX_REMEMBERED_TEXT) return cleanText(text, this.#document, this.#nested)
-    const known = this.#texts.get(text)
-    if (known !== undefined) return known
+    const at = placeOf(text)
+    if (this.#texts[at] === text) return this.#clean[at] ?? text
     const clean = cleanText(text, this.#document, this.#nested)
-    if (this.#texts.size >= MAX_REMEMBERED) this.#texts.clear()
-    this.#texts.set(text, clean)
+    this.#texts[at] = text
+    this.#clean[at] = clean
     return clean
   }
 
@@ -185,6 +187,13 @@ export class Scrubber {
     this.#values += values
     if (this.#values > MAX_VALUES) throw new ExtractionFault(`the value holds more than ${MAX_VALUES} values`)
   }
+}
+
+/** Where a text is remembered: by its length and some of its letters. */
+function placeOf(text: string): number {
+  const { length } = text
+  const letters = (text.charCodeAt(0) << 10) ^ (text.charCodeAt(length - 1) << 5) ^ (text.charCodeAt(length - 2) << 2)
+  return (letters ^ (text.charCodeAt(length >> 1) << 7) ^ length) & (REMEMBERED - 1)
 }
 
 /** @throws ExtractionFault for what JSON cannot express */

@@ -36,6 +36,7 @@ export function toCel(value: unknown): unknown {
  * @throws ExtractionFault for what JSON cannot express, and for what is too large
  */
 export function fromCel(result: unknown): unknown {
+  if (typeof result === 'string' || typeof result === 'boolean') return result
   let values = 0
   const plain = (value: unknown, depth: number): unknown => {
     if (++values > MAX_VALUES) throw new ExtractionFault(`the result holds more than ${MAX_VALUES} values`)
