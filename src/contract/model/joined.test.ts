@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { joined } from './joined.ts'
@@ -75,5 +77,33 @@ describe('rows joined with others', () => {
     const [before, after] = [joined(pods, used, ['used']), joined(moved, used, ['used'])]
     expect(after.chunks.filter((chunk, i) => chunk !== before.chunks[i])).toHaveLength(1)
     expect(after.row(after.indexOf('a', 'x7')).values).toEqual({ own: -1, used: 1 })
+  })
+
+  it('let go of what the rows were, however often they move, while most of their chunks stay', () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const row = (at: number, own: number) => ({ namespace: 'a', name: `x${at}`, labels: {}, values: { own } })
+    const steps: Table[] = []
+    const former: WeakRef<Table>[] = []
+    let pods = Table.of(
+      ['own'],
+      Array.from({ length: 5_000 }, (_, i) => row(i, i)),
+    )
+    // In a function of its own, whose last values are no longer on the stack.
+    const move = (at: number) => {
+      former.push(new WeakRef(pods))
+      const step = Table.of(['own'], [row((at * 977) % 5_000, -at)])
+      // Steps are kept for those who resume, tables are not.
+      steps.push(step)
+      pods = pods.patch(step, [])
+      joined(pods, Table.empty, ['used'])
+    }
+    for (let at = 0; at < 50; at++) move(at)
+    return new Promise((resolve) => setImmediate(resolve)).then(() => {
+      collect()
+      expect(steps).toHaveLength(50)
+      expect(former.filter((table) => table.deref()).length).toBeLessThanOrEqual(2)
+      expect(joined(pods, Table.empty, ['used']).size).toBe(5_000)
+    })
   })
 })

@@ -1,17 +1,9 @@
-import { type Chunk, compareKeys, type Keys, type Labels, sizeOf } from './chunk.ts'
-import { type Column, MAX_CHUNK_ROWS } from './column.ts'
+import { type Chunk, compareKeys, type Keys, type Labels } from './chunk.ts'
+import type { Column } from './column.ts'
 import { invariant } from './errors.ts'
 import type { JsonValue } from './json.ts'
 import { columnAt, labelsAt, ReadChunk, valueAt } from './read-chunk.ts'
 import { Table } from './table.ts'
-
-const ROWS: readonly number[] = Array.from({ length: MAX_CHUNK_ROWS }, (_, row) => row)
-/** Numbers of rows, by how many they are: chunks of one size share them. */
-const firstRows: (readonly number[])[] = []
-const rowsUpTo = (size: number): readonly number[] => {
-  firstRows[size] ??= ROWS.slice(0, size)
-  return firstRows[size]
-}
 
 /** What two tables made, as long as both live. */
 const known = new WeakMap<Table, WeakMap<Table, Table>>()
@@ -26,10 +18,8 @@ export function joined(rows: Table, other: Table, fields: readonly string[]): Ta
   const before = known.get(rows)?.get(other)
   if (before) return before
   const all = [...rows.fields, ...fields.filter((field) => !rows.fields.includes(field))]
-  const reading = all.map((field): Joining | undefined =>
-    fields.includes(field)
-      ? { own: rows.fields.indexOf(field), values: other.column(field) ?? (() => null) }
-      : undefined,
+  const reading = all.map((field) =>
+    fields.includes(field) ? joining(rows.fields.indexOf(field), other, field) : undefined,
   )
   const made = Table.ofChunks(
     all,
@@ -40,6 +30,10 @@ export function joined(rows: Table, other: Table, fields: readonly string[]): Ta
   known.set(rows, ofRows.set(other, made))
   return made
 }
+
+const noValue = (): null => null
+// A function of its own: chunks keep what is made here for longer than the table of which they were first a part, and must not keep that.
+const joining = (own: number, other: Table, field: string): Joining => ({ own, values: other.column(field) ?? noValue })
 
 /** What a chunk made with another table: rows that did not move stay the very same chunk while others of their table do. */
 const knownChunks = new WeakMap<Chunk, WeakMap<Table, JoinedChunk>>()
@@ -57,26 +51,31 @@ interface Joining {
   readonly values: (place: number) => JsonValue
 }
 
-class JoinedChunk extends ReadChunk<number> {
+class JoinedChunk extends ReadChunk {
   readonly #base: Chunk
+  readonly #other: Table
+  /** by field; shared by all chunks of a table */
   readonly #joining: readonly (Joining | undefined)[]
+  #places: Int32Array | undefined
 
   constructor(base: Chunk, other: Table, joining: readonly (Joining | undefined)[]) {
-    let places: Int32Array | undefined
-    const read =
-      ({ own, values }: Joining) =>
-      (row: number) => {
-        places ??= placesIn(base.keys, other)
-        const place = places[row] as number
-        const value = place < 0 ? null : values(place)
-        return value ?? (own < 0 ? null : valueAt(base, own, row))
-      }
-    super(base.keys, rowsUpTo(sizeOf(base)), {
-      labels: (row) => labelsAt(base, row),
-      values: joining.map((one, at) => (one ? read(one) : (row: number) => valueAt(base, at, row))),
-    })
+    super(base.keys, joining.length)
     this.#base = base
+    this.#other = other
     this.#joining = joining
+  }
+
+  protected override readLabels(row: number): Labels {
+    return labelsAt(this.#base, row)
+  }
+
+  protected override readValue(at: number, row: number): JsonValue {
+    const joining = this.#joining[at]
+    if (!joining) return valueAt(this.#base, at, row)
+    this.#places ??= placesIn(this.#base.keys, this.#other)
+    const place = this.#places[row] as number
+    const value = place < 0 ? null : joining.values(place)
+    return value ?? (joining.own < 0 ? null : valueAt(this.#base, joining.own, row))
   }
 
   override get labels(): Column<Labels> {

@@ -2,6 +2,51 @@ import { type Chunk, type Keys, type Labels, sizeOf } from './chunk.ts'
 import { type Column, columnMapped, columnOf } from './column.ts'
 import type { JsonValue } from './json.ts'
 
+/** Rows of a table that are read when somebody asks: a column where it is first looked at, one row without any. */
+export abstract class ReadChunk implements Chunk {
+  readonly keys: Keys
+  readonly #width: number
+  // Of most chunks nobody looks at a whole column.
+  #made: (Column | undefined)[] | undefined
+  #labels: Column<Labels> | undefined
+  #columns: readonly Column[] | undefined
+
+  /** @param width fields */
+  constructor(keys: Keys, width: number) {
+    this.keys = keys
+    this.#width = width
+  }
+
+  protected abstract readLabels(row: number): Labels
+  /** @param at the place of the field */
+  protected abstract readValue(at: number, row: number): JsonValue
+
+  get labels(): Column<Labels> {
+    this.#labels ??= columnOf(Array.from({ length: sizeOf(this) }, (_, row) => this.readLabels(row)))
+    return this.#labels
+  }
+
+  get columns(): readonly Column[] {
+    this.#columns ??= Array.from({ length: this.#width }, (_, at) => this.columnAt(at))
+    return this.#columns
+  }
+
+  columnAt(at: number): Column {
+    this.#made ??= Array.from({ length: this.#width }, () => undefined)
+    this.#made[at] ??= columnOf(Array.from({ length: sizeOf(this) }, (_, row) => this.readValue(at, row)))
+    return this.#made[at]
+  }
+
+  valueAt(at: number, row: number): JsonValue {
+    const made = this.#made?.[at]
+    return made ? made.at(row) : this.readValue(at, row)
+  }
+
+  labelsAt(row: number): Labels {
+    return this.#labels?.at(row) ?? this.readLabels(row)
+  }
+}
+
 /** How labels and values are read of the things that a chunk is made of. */
 export interface ChunkReading<T> {
   readonly labels: (thing: T) => Labels
@@ -9,51 +54,23 @@ export interface ChunkReading<T> {
   readonly values: readonly ((thing: T) => JsonValue)[]
 }
 
-/**
- * Rows of a table that are read of other things when somebody asks: a column where it is first looked at, one row without any.
- * It keeps the things, which must not change.
- */
-export class ReadChunk<T = unknown> implements Chunk {
-  readonly keys: Keys
+/** Rows that are read of a thing each. It keeps the things, which must not change. */
+export class ThingsChunk<T> extends ReadChunk {
   readonly #things: readonly T[]
   readonly #reading: ChunkReading<T>
-  readonly #made: (Column | undefined)[]
-  #labels: Column<Labels> | undefined
-  #columns: readonly Column[] | undefined
 
   constructor(keys: Keys, things: readonly T[], reading: ChunkReading<T>) {
-    this.keys = keys
+    super(keys, reading.values.length)
     this.#things = things
     this.#reading = reading
-    this.#made = reading.values.map(() => undefined)
   }
 
-  get labels(): Column<Labels> {
-    this.#labels ??= columnOf(this.#things.map(this.#reading.labels))
-    return this.#labels
+  protected override readLabels(row: number): Labels {
+    return this.#reading.labels(this.#things[row] as T)
   }
 
-  get columns(): readonly Column[] {
-    this.#columns ??= this.#made.map((_, at) => this.columnAt(at))
-    return this.#columns
-  }
-
-  columnAt(at: number): Column {
-    this.#made[at] ??= columnOf(this.#things.map(this.#read(at)))
-    return this.#made[at]
-  }
-
-  valueAt(at: number, row: number): JsonValue {
-    const made = this.#made[at]
-    return made ? made.at(row) : this.#read(at)(this.#things[row] as T)
-  }
-
-  labelsAt(row: number): Labels {
-    return this.#labels?.at(row) ?? this.#reading.labels(this.#things[row] as T)
-  }
-
-  #read(at: number): (thing: T) => JsonValue {
-    return this.#reading.values[at] as (thing: T) => JsonValue
+  protected override readValue(at: number, row: number): JsonValue {
+    return (this.#reading.values[at] as (thing: T) => JsonValue)(this.#things[row] as T)
   }
 }
 

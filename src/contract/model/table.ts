@@ -18,7 +18,7 @@ import {
 import { compareRows, differingPairs, PairsOfKeys, pairsOfAll } from './chunk-changes.ts'
 import { type Column, columnOf, columnOfOne } from './column.ts'
 import { isJson, type JsonValue } from './json.ts'
-import { type ChunkReading, columnAt, labelsAt, ReadChunk, valueAt } from './read-chunk.ts'
+import { type ChunkReading, columnAt, labelsAt, ThingsChunk, valueAt } from './read-chunk.ts'
 import type { Values } from './texts.ts'
 
 /*
@@ -93,8 +93,8 @@ export class Table {
   readonly keys: object
   /** Stands for this table where the table itself must not be held: one would hold all that were before it. */
   readonly #identity = {}
-  /** The last table that this was put into, and what came of it. */
-  #made: { readonly of: object; readonly removed: Iterable<string>; readonly made: Table } | undefined
+  /** The last table that this was put into, and what came of it, for as long as somebody has that: a change is kept longer. */
+  #made: { readonly of: object; readonly removed: Iterable<string>; readonly made: WeakRef<Table> } | undefined
   /** What this is the patch of, and with what. */
   #by: { readonly of: object; readonly put: Table; readonly removed: readonly string[] } | undefined
   // Where was read last: a row is mostly beside the one before.
@@ -161,7 +161,7 @@ export class Table {
     const reading = { values, labels: (thing: T) => sharedLabels(labels(thing), shared) }
     const chunks = [...evenly(sorted.length)].map(([from, to]) => {
       const keys = { namespaces: columnOf(namespaces, from, to), names: names.slice(from, to) }
-      return new ReadChunk(keys, sorted.slice(from, to), reading)
+      return new ThingsChunk(keys, sorted.slice(from, to), reading)
     })
     return new Table(fields, chunks)
   }
@@ -340,10 +340,11 @@ export class Table {
    */
   patch(put: Table, removed: Iterable<string>): Table {
     const known = put.#made
-    if (known && known.of === this.#identity && known.removed === removed) return known.made
+    const before = known?.of === this.#identity && known.removed === removed ? known.made.deref() : undefined
+    if (before) return before
     const made = this.#patch(put, removed)
     if (made !== this && made !== put && put !== Table.empty && Array.isArray(removed)) {
-      put.#made = { of: this.#identity, removed, made }
+      put.#made = { of: this.#identity, removed, made: new WeakRef(made) }
       made.#by = { of: this.#identity, put, removed }
     }
     return made

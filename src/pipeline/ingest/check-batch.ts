@@ -80,7 +80,10 @@ export function batchCheck(): (batch: Batch) => void {
 const withQuickTexts = ({ properties }: TObject): TObject =>
   Type.Object(
     Object.fromEntries(
-      Object.entries(properties).map(([name, schema]) => [name, isTextsByName(schema) ? texts : schema]),
+      Object.entries(properties).map(([name, schema]) => [
+        name,
+        !isTextsByName(schema) ? schema : Type.IsOptional(schema) ? Type.Optional(texts) : texts,
+      ]),
     ),
   )
 

@@ -10,6 +10,7 @@ import { openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import {
   aBatch,
+  aCluster,
   aNode,
   complete,
   facts,
@@ -304,6 +305,13 @@ describe('a batch is refused', () => {
   ])('with %s', (_, custom) => {
     expect(() => check({ ...told(1, []), tables: custom as RowsPart[] })).toThrow(InvalidBatchError)
     check(told(1, [part]))
+  })
+
+  it('not without what may be absent: only the agent of a member says what its cluster claims', () => {
+    const claiming = (claims: unknown) => check(aBatch(west, 1, [complete('cluster', aCluster({ claims } as never))]))
+    check(aBatch(west, 1, [complete('cluster', aCluster())]))
+    claiming({ zone: 'a' })
+    expect(() => claiming({ zone: 1 })).toThrow(InvalidBatchError)
   })
 
   it('not with a value that is an object', () => {
