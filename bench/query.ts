@@ -126,7 +126,7 @@ function report(
 | RSS after all questions | ${rss.end.toFixed(0)} MB | 700 MB | ${met(rss.end, 700)} |
 
 A collection of the whole heap fell into ${share.toFixed(0)} % of the questions; it stops everything for ${ms(collectionMs[0])} ms (median), ${ms(collectionMs[1])} ms (p99).
-RSS when the rows were loaded ${rss.loaded.toFixed(0)} MB; peak, with making them, ${rss.peak.toFixed(0)} MB. Alive at the end, rows and what is kept of questions: ${rss.live.toFixed(0)} MB. Node has its default settings.
+RSS when the rows were loaded ${rss.loaded.toFixed(0)} MB; peak, with making them, ${rss.peak.toFixed(0)} MB. Alive at the end, rows and what is kept of questions: ${rss.live.toFixed(0)} MB. The heap may grow to 1.4 times of what lives, as that of the hub.
 
 ## By question
 

@@ -3,7 +3,11 @@
  * many change. Wall time and CPU of the process from the question to the whole answer; and for how long nothing else had its turn.
  */
 import { constants, monitorEventLoopDelay, type NodeGCPerformanceDetail, PerformanceObserver } from 'node:perf_hooks'
+import { keepHeapTight } from '../../src/platform/runtime/index.ts'
 import { startFleet } from './fleet.ts'
+
+// As the hub does.
+keepHeapTight()
 
 const [clusters = 100, pods = 10_000, rounds = 40, perSecond = 500] = process.argv.slice(2).map(Number)
 
