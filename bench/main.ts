@@ -61,8 +61,9 @@ const benches: Readonly<Record<string, Bench>> = {
     load: () => import('./ingest.ts'),
   },
   join: {
-    summary: 'machines that join one hub by certificate, alone and all at once, with somebody who accepts',
-    arguments: '--alone 100 --crowd 2000 --bin bin/clusterpulse.js',
+    summary: 'members of one hub: joining alone and all at once, heartbeats of 10 000, how soon a revoked one is out',
+    arguments:
+      '--of join,heartbeats,revoke --alone 100 --crowd 2000 --members 10000 --seconds 120 --revoked 60 --bin bin/clusterpulse.js',
     load: () => import('./join.ts'),
   },
   history: {

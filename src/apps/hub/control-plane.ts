@@ -15,7 +15,6 @@ import { kinds, kollectKinds, ocmAdmission, ocmKinds } from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import type { Logger, Metrics } from '#runtime'
 import { createSealer, keptKeys, type Sealer } from '#sealing'
-import { HUB_CLIENT } from './run.ts'
 
 export const HUB_NAMESPACE = 'clusterpulse'
 
@@ -102,8 +101,8 @@ export async function openControlPlane({
       verifyTls: true,
       credentials: { kind: 'token', token },
     }
-    // This very process answers: a thousand members that join at once need not queue for it.
-    const client = createKubeClient(access, { ...HUB_CLIENT, qps: 1_000, burst: 2_000 })
+    // This very process answers, without a connection: a thousand members that join at once need not queue for it.
+    const client = createKubeClient(access, { local: listener.answer, qps: 10_000, burst: 20_000 })
     return {
       server,
       client,

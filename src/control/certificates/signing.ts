@@ -44,7 +44,7 @@ export interface SignedRequest {
 
 export interface SigningOptions {
   readonly hub: KubeClient
-  readonly requests: Pick<Informer<CertificateRequestObject>, 'get'>
+  readonly requests: Pick<Informer<CertificateRequestObject>, 'get' | 'wrote'>
   readonly authority: Authority
   /** whose requests are signed here */
   readonly signers: readonly string[]
@@ -90,7 +90,9 @@ export class SigningReconciler implements Reconciler {
   async #write({ metadata }: CertificateRequestObject, status: object, signal: AbortSignal): Promise<void> {
     const { name, uid, resourceVersion } = metadata
     const body = { metadata: { uid, resourceVersion }, status }
-    await this.#options.hub.patch(certificateRequests, { name }, body, { kind: 'merge', subresource: 'status', signal })
+    const { hub, requests } = this.#options
+    const how = { kind: 'merge', subresource: 'status', signal } as const
+    requests.wrote(await hub.patch(certificateRequests, { name }, body, how))
   }
 
   #tell({ metadata: { name }, spec }: CertificateRequestObject, result: SignedRequest['result']): void {

@@ -7,6 +7,8 @@ import {
   changesSpec,
   done,
   Informer,
+  InformerIndex,
+  keyText,
   onReferredChange,
   onSpecChange,
   type Trigger,
@@ -183,11 +185,8 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     clock,
     logger,
   })
-  const referring = (secret: ObjectKey) =>
-    connections
-      .list()
-      .filter((object) => refersTo(object, secret))
-      .map(keyOf)
+  const bySecret = new InformerIndex(connections, (object) => secretsOf(object).map(keyText))
+  const referring = (secret: ObjectKey) => bySecret.of(keyText(secret)).map(keyOf)
 
   connections.onChange((change) => {
     if (changesSpec(change)) reconciler.renew(change.key.name)
@@ -328,11 +327,12 @@ const isLoading = (catalog: SourceCatalog) => catalog.unavailable() !== undefine
 
 const isPush = ({ spec }: KubeObject) => (spec as { collectionMode?: unknown } | undefined)?.collectionMode === 'push'
 
-function refersTo({ metadata, spec }: KubeObject, secret: ObjectKey): boolean {
+/** The Secret that its credentials are in. */
+function secretsOf({ metadata, spec }: KubeObject): ObjectKey[] {
   const ref = (spec as { credentialsRef?: { name?: unknown; namespace?: unknown } } | undefined)?.credentialsRef
-  return (
-    ref?.name !== undefined && ref.name === secret.name && (ref.namespace || metadata.namespace) === secret.namespace
-  )
+  const namespace = ref?.namespace || metadata.namespace
+  if (typeof ref?.name !== 'string') return []
+  return [{ name: ref.name, ...(typeof namespace === 'string' && { namespace }) }]
 }
 
 const sameAccess = (a: SecretFacts, b: SecretFacts) =>

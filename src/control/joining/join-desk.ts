@@ -1,6 +1,6 @@
 import { API_CLIENT_SIGNER, CLUSTER_LABEL, isMemberCluster } from '#authority'
 import { AUTO_APPROVED, approve } from '#certificates'
-import { Informer } from '#controller'
+import { Informer, InformerIndex } from '#controller'
 import type { JoinAsked, JoinDesk, JoinStep } from '#ingest'
 import { isKubeError, type KubeClient } from '#kube'
 import { type Clock, isClusterName, minutes, seconds } from '#model'
@@ -42,7 +42,7 @@ export interface HubJoinsOptions {
   readonly tellsMembers?: boolean
   readonly clock: Clock
   readonly logger: Logger
-  /** requests that are looked at or wait, of one address and of all; default 1024 and 4096 */
+  /** requests that are looked at or wait, of one address and of all; default 3072 and 4096 */
   readonly maxPerAddress?: number
   readonly maxInAll?: number
 }
@@ -74,6 +74,8 @@ const AHEAD: Consent = {
   reason: 'ClusterPulseAccept',
   message: 'approved ahead: its join token was made with --accept',
 }
+/** Why something is waited for no more. Given, as an error that `abort` makes by itself comes with a stack. */
+const OVER = 'no longer needed'
 
 interface Seen {
   readonly isAccepted: boolean
@@ -97,6 +99,7 @@ const over = (code: Over['code'], message: string, retryAfterMs = 0): Over => ({
 export class HubJoins implements JoinDesk, AsyncDisposable {
   readonly #options: Required<HubJoinsOptions>
   readonly #requests: Informer<CertificateRequest>
+  readonly #requestsOf: InformerIndex<CertificateRequest>
   readonly #byAddress = new Map<string, number>()
   readonly #waiting = new Map<string, Set<() => void>>()
   readonly #unlisten: (() => void)[]
@@ -108,7 +111,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
 
   constructor(options: HubJoinsOptions) {
     this.#options = {
-      ...{ maxPerAddress: 1_024, maxInAll: 4_096, tellsMembers: true, onRevoked: () => undefined },
+      ...{ maxPerAddress: 3_072, maxInAll: 4_096, tellsMembers: true, onRevoked: () => undefined },
       ...options,
     }
     const { hub, members, clock, logger } = this.#options
@@ -116,6 +119,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       ...{ kube: hub, resource: certificateRequests, labelSelector: CLUSTER_LABEL, logger, clock },
       where: ({ spec }) => spec.signerName === API_CLIENT_SIGNER,
     })
+    this.#requestsOf = new InformerIndex(this.#requests, (request) => [clusterOfRequest(request)])
     this.#unlisten = [
       this.#requests.onChange((change) => {
         const object = change.kind === 'deleted' ? change.previous : change.object
@@ -137,7 +141,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     await this.#requests.stop()
   }
 
-  async *ask(asked: JoinAsked, signal: AbortSignal): AsyncIterable<JoinStep> {
+  async *ask(asked: JoinAsked, signal: AbortSignal, onProven?: () => void): AsyncIterable<JoinStep> {
     const { maxPerAddress, maxInAll } = this.#options
     const { address } = asked
     const here = this.#byAddress.get(address) ?? 0
@@ -148,7 +152,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     this.#inAll++
     this.#byAddress.set(address, here + 1)
     try {
-      yield* this.#serve(asked, signal)
+      yield* this.#serve(asked, signal, onProven)
     } finally {
       this.#inAll--
       const left = (this.#byAddress.get(address) ?? 1) - 1
@@ -157,13 +161,13 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     }
   }
 
-  async *#serve(asked: JoinAsked, signal: AbortSignal): AsyncIterable<JoinStep> {
+  async *#serve(asked: JoinAsked, signal: AbortSignal, onProven: (() => void) | undefined): AsyncIterable<JoinStep> {
     const { logger } = this.#options
     const stop = new AbortController()
     // Before what it shows is looked at: what counted then and was revoked since counts no more.
     const revocations = this.#revocationsOf(asked.cluster)
     try {
-      const request = await this.#take(asked, signal)
+      const request = await this.#take(asked, signal, onProven)
       if ('kind' in request) {
         yield request
         return
@@ -175,7 +179,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       logger.warn({ err: error, cluster: asked.cluster }, "the hub's objects cannot be reached for a request to join")
       yield over('join_unavailable', "the hub's objects cannot be reached now; the request may come again", BUSY_MS)
     } finally {
-      stop.abort()
+      stop.abort(OVER)
     }
   }
 
@@ -189,7 +193,11 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   }
 
   /** Who asks may, and what is asked stands in the hub's API. @returns why not */
-  async #take(asked: JoinAsked, signal: AbortSignal): Promise<AskedCertificate | Over> {
+  async #take(
+    asked: JoinAsked,
+    signal: AbortSignal,
+    onProven: (() => void) | undefined,
+  ): Promise<AskedCertificate | Over> {
     const { cluster, token } = asked
     const refuse = (reason: string): Over => this.#refuse(asked, reason)
     if (!this.#options.members.isSynced)
@@ -205,6 +213,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const isRenewal = token === ''
     const consent = isRenewal ? await this.#byFormer(asked) : await this.#byToken(asked, request.key, signal)
     if (typeof consent === 'string') return refuse(consent)
+    onProven?.()
     const unready = isRenewal ? undefined : await this.#declare(cluster, signal)
     return unready ?? (await this.#create(asked, request, consent, signal)) ?? request
   }
@@ -247,7 +256,8 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       )
     if (known) return undefined
     const object = managedClusterOf(cluster, { hubAcceptsClient: false })
-    await hub.create(managedClusters, object, signal).catch(unless('already_exists'))
+    const made = await hub.create(managedClusters, object, signal).catch(unless('already_exists'))
+    if (made) members.wrote(made)
     return undefined
   }
 
@@ -267,7 +277,8 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       }
       this.#making.set(name, asked.cluster)
       try {
-        await hub.create(certificateRequests, object, signal).catch(unless('already_exists'))
+        const made = await hub.create(certificateRequests, object, signal).catch(unless('already_exists'))
+        if (made) this.#requests.wrote(made)
         if (consent !== RENEWAL)
           this.#record(asked, { event: 'join_asked', request: name, reason: 'with a join token' })
         await this.#arrived(asked.cluster, name, signal)
@@ -283,8 +294,9 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
 
   /** @returns why one more request of the cluster is not made now */
   #tooMany(cluster: string): string | undefined {
-    const made = this.#requests.list().filter((one) => clusterOfRequest(one) === cluster)
-    const making = [...this.#making].filter(([name, of]) => of === cluster && !this.#requests.get({ name })).length
+    const made = this.#requestsOf.of(cluster)
+    let making = 0
+    for (const [name, of] of this.#making) if (of === cluster && !this.#requests.get({ name })) making++
     const undecided = making + made.filter((one) => stateOf(one).kind === 'pending').length
     if (undecided >= MAX_PENDING)
       return `${undecided} requests of ${cluster} wait for a decision; approve one or deny them first`
@@ -368,7 +380,10 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const certificates = withCertificate(certificatesOf(known), fingerprint)
     // Of what was read and no other: a revocation that is on its way here stays, and so do certificates handed out meanwhile.
     const body = { metadata: { resourceVersion, annotations: { [CERTIFICATES_ANNOTATION]: certificates } } }
-    await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge', signal }).catch(unless('conflict'))
+    const written = await hub
+      .patch(managedClusters, { name: cluster }, body, { kind: 'merge', signal })
+      .catch(unless('conflict'))
+    if (written) members.wrote(written)
   }
 
   /** Resolves when something about the cluster changed, after a while, or when the signal aborts. */
@@ -382,7 +397,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
         waiting.delete(done)
         if (waiting.size === 0 && this.#waiting.get(cluster) === waiting) this.#waiting.delete(cluster)
         signal.removeEventListener('abort', done)
-        late.abort()
+        late.abort(OVER)
         resolve()
       }
       waiting.add(done)
@@ -437,8 +452,9 @@ function wantedWords(cluster: string, request: string, state: string, isAccepted
   return `accepted; the certificate of request ${request} is about to be signed`
 }
 
-function unless(reason: 'already_exists' | 'conflict'): (error: unknown) => void {
+function unless(reason: 'already_exists' | 'conflict'): (error: unknown) => undefined {
   return (error) => {
     if (!isKubeError(error, reason)) throw error
+    return undefined
   }
 }

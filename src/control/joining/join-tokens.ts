@@ -31,12 +31,15 @@ const RECORD_KEY = 'record'
 /** A spent token is remembered, so that its second use is told from a guess. */
 const KEPT_MS = 24 * 3_600_000
 const CONFLICT_ATTEMPTS = 5
+/** Between two looks for those that are to be forgotten: each reads all. */
+const TIDY_EVERY_MS = 600_000
 
 /** Tokens that let a machine ask for membership: of one cluster, for one key, for a while. */
 export class JoinTokens {
   readonly #hub: KubeClient
   readonly #namespace: string
   readonly #clock: Clock
+  #tidyAt = 0
 
   constructor({ hub, namespace, clock }: { hub: KubeClient; namespace: string; clock: Clock }) {
     this.#hub = hub
@@ -98,7 +101,10 @@ export class JoinTokens {
   }
 
   async #tidy(signal?: AbortSignal): Promise<void> {
-    const before = this.#clock.now() - KEPT_MS
+    const now = this.#clock.now()
+    if (now < this.#tidyAt) return
+    this.#tidyAt = now + TIDY_EVERY_MS
+    const before = now - KEPT_MS
     for (const stored of await this.#all(signal)) {
       const record = recordIn(stored)
       if (record && record.expiresAt < before) await this.#remove(stored.metadata.name, signal)

@@ -89,6 +89,11 @@ export class Members implements Membership, AsyncDisposable {
     return member?.spec?.hubAcceptsClient === true && certificatesOf(member).includes(fingerprint)
   }
 
+  /** Takes what a write of ours was answered with: the next look knows it. */
+  wrote(member: ManagedCluster): void {
+    this.#informer.wrote(member)
+  }
+
   /** When its certificates were revoked, as written; undefined: they were not, or others were handed out since. */
   revocation(cluster: ClusterName): string | undefined {
     const written = this.get(cluster)?.metadata.annotations?.[CERTIFICATES_ANNOTATION]

@@ -1,5 +1,5 @@
 import { certificateRequests } from '#certificates'
-import { Controller, changesSpec, Informer, onReferredChange, onSpecChange } from '#controller'
+import { Controller, changesSpec, Informer, InformerIndex, onReferredChange, onSpecChange } from '#controller'
 import type { EventBus } from '#events'
 import { CLUSTER_NAME_LABEL } from '#kinds'
 import type { KubeClient, KubeObject, Resource } from '#kube'
@@ -36,7 +36,6 @@ import {
   labelsDiffer,
   onEveryChange,
   onMembershipChange,
-  requestsOf,
   withBuiltIn,
   withForgotten,
 } from './triggers.ts'
@@ -189,13 +188,16 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
     ...common,
   })
   const requests = inform(certificateRequests, { labelSelector: CLUSTER_NAME_LABEL })
+  const requestsOf = new InformerIndex(requests, ({ metadata }) => [metadata.labels?.[CLUSTER_NAME_LABEL] ?? ''])
   const users = options.autoApproveUsers ?? []
   const approvalController = new Controller({
     reconciler: takingConflicts(new ApprovalReconciler({ ...shared, requests, members, users })),
     triggers: [
       onEveryChange(requests),
       // A cluster may come, or be accepted, after it asked.
-      onReferredChange(members, (change) => (changesSpec(change) ? requestsOf(requests, change.key.name) : [])),
+      onReferredChange(members, (change) =>
+        changesSpec(change) ? requestsOf.of(change.key.name).map(({ metadata: { name } }) => ({ name })) : [],
+      ),
     ],
     concurrency: 4,
     ...common,

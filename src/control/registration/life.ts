@@ -24,7 +24,7 @@ import { CONDITIONS, LEASE_NAME, SKIP_CLOCK_CHECK } from './words.ts'
 
 export interface LifeOptions {
   readonly hub: KubeClient
-  readonly members: Pick<Informer<ManagedCluster>, 'get'>
+  readonly members: Pick<Informer<ManagedCluster>, 'get' | 'wrote'>
   readonly leases: Pick<Informer<Lease>, 'get'>
   /** what agents on our stream tell */
   readonly state: Pick<StateReader, 'cluster' | 'availability'>
@@ -174,9 +174,9 @@ export class LifeReconciler implements Reconciler {
     signal: AbortSignal,
     againMs?: number,
   ): Promise<Outcome> {
-    const { hub, clock, massLoss } = this.#options
+    const { hub, members, clock, massLoss } = this.#options
     const now = clock.now()
-    const written = await say(hub, managedClusters, member, { said, fields, now, signal })
+    const written = await say(hub, managedClusters, member, { to: members, said, fields, now, signal })
     const available = conditionOf(written, CONDITIONS.available)
     const pauseMs = Math.max(massLoss.pauseMs(), calmMs(available, now))
     if (!written.metadata.deletionTimestamp) {
@@ -185,7 +185,7 @@ export class LifeReconciler implements Reconciler {
         timeAdded: rfc3339(now),
       })
       const patch = { metadata: versionOf(written), spec: { taints } }
-      if (taints) await hub.patch(managedClusters, keyOf(written), patch, { kind: 'merge', signal })
+      if (taints) members.wrote(await hub.patch(managedClusters, keyOf(written), patch, { kind: 'merge', signal }))
     }
     const waits = [againMs, ...(pauseMs > 0 ? [pauseMs] : [])].filter((ms) => ms !== undefined)
     return waits.length > 0 ? againAfter(Math.max(1, Math.min(...waits))) : done

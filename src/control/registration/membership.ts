@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isMemberCluster } from '#authority'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import { CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, DEFAULT_CLUSTER_SET } from '#kinds'
-import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
+import { isKubeError, type KubeClient, KubeError, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
 import { nextToDelete } from './cleanup.ts'
@@ -26,12 +26,12 @@ export interface MembershipOptions {
   readonly hub: KubeClient
   /** of the hub's own objects, such as ClusterConnections */
   readonly namespace: string
-  readonly members: Pick<Informer<ManagedCluster>, 'get'>
+  readonly members: Pick<Informer<ManagedCluster>, 'get' | 'wrote'>
   /** those that belong to clusters */
-  readonly namespaces: Pick<Informer<KubeObject>, 'get'>
+  readonly namespaces: Pick<Informer<KubeObject>, 'get' | 'wrote'>
   /** what gives rights, by its resource; those of clusters, and the shared ones */
-  readonly grants: (resource: Resource) => Pick<Informer<KubeObject>, 'get' | 'list'>
-  readonly connections: Pick<Informer<KubeObject>, 'get'>
+  readonly grants: (resource: Resource) => Pick<Informer<KubeObject>, 'get' | 'wrote'>
+  readonly connections: Pick<Informer<KubeObject>, 'get' | 'wrote'>
   /** how long a member that is away keeps what belongs to it, ms */
   readonly removalPatienceMs: number
   readonly clock: Clock
@@ -82,7 +82,10 @@ export class MembershipReconciler implements Reconciler {
     }
     if (Object.keys(patch).length === 0) return member
     const metadata = { ...versionOf(member), ...patch }
-    return this.#options.hub.patch(managedClusters, keyOf(member), { metadata }, { kind: 'merge', signal })
+    const { hub, members } = this.#options
+    const marked = await hub.patch(managedClusters, keyOf(member), { metadata }, { kind: 'merge', signal })
+    members.wrote(marked)
+    return marked
   }
 
   #transportOf(member: ManagedCluster) {
@@ -91,7 +94,7 @@ export class MembershipReconciler implements Reconciler {
   }
 
   async #accept(member: ManagedCluster, signal: AbortSignal): Promise<Outcome> {
-    const { hub, logger, clock } = this.#options
+    const { logger } = this.#options
     const { name } = member.metadata
     const fault = await this.#namespace(name, signal)
     if (fault) {
@@ -109,7 +112,7 @@ export class MembershipReconciler implements Reconciler {
     for (const grant of rights.filter(isLast)) await this.#give(grant, signal)
     if (this.#transportOf(member) === 'stream') await this.#monitor(member, signal)
     const isNews = conditionOf(member, CONDITIONS.accepted)?.status !== 'True'
-    await say(hub, managedClusters, member, { said: [accepted], now: clock.now(), signal })
+    await this.#say(member, [accepted], signal)
     if (isNews) logger.info({ cluster: name }, 'a cluster was accepted as a member')
     return done
   }
@@ -191,11 +194,18 @@ export class MembershipReconciler implements Reconciler {
     if (name === namespace || RESERVED.test(name))
       return `the namespace ${name} is not for a member; join anew under another name`
     const labels = labelsOf(name)
-    const known = namespaces.get({ name }) ?? (await hub.get(clusterNamespaces, { name }, signal))
+    let known = namespaces.get({ name })
     if (!known) {
       const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }
-      await hub.create(clusterNamespaces, object, signal)
-      return undefined
+      try {
+        namespaces.wrote(await hub.create(clusterNamespaces, object, signal))
+        return undefined
+      } catch (error) {
+        if (!isKubeError(error, 'already_exists')) throw error
+      }
+      // It may be there under other labels.
+      known = await hub.get(clusterNamespaces, { name }, signal)
+      if (!known) throw new KubeError('conflict', `the namespace ${name} came and went`)
     }
     if (known.metadata.deletionTimestamp)
       return `the namespace ${name} is being deleted; it is made anew when that has ended. What holds it: kubectl get namespace ${name} -o yaml`
@@ -208,13 +218,9 @@ export class MembershipReconciler implements Reconciler {
   async #give({ resource, object }: Grant, signal: AbortSignal): Promise<void> {
     const known = this.#options.grants(resource).get(keyOf(object))
     if (known && !known.metadata.deletionTimestamp && saysTheSame(known, object)) return
-    const { hub } = this.#options
-    await hub.patch(resource, keyOf(object), object, {
-      kind: 'apply',
-      fieldManager: FIELD_MANAGER,
-      force: true,
-      signal,
-    })
+    const { hub, grants } = this.#options
+    const how = { kind: 'apply', fieldManager: FIELD_MANAGER, force: true, signal } as const
+    grants(resource).wrote(await hub.patch(resource, keyOf(object), object, how))
   }
 
   /** What a cluster has besides what it keeps. */
@@ -245,7 +251,7 @@ export class MembershipReconciler implements Reconciler {
       spec: { collectionMode: 'push' },
     }
     try {
-      await hub.create(monitored, object, signal)
+      connections.wrote(await hub.create(monitored, object, signal))
       logger.info({ cluster: name }, 'a member is monitored from now on')
     } catch (error) {
       if (!isKubeError(error, 'already_exists')) throw error
@@ -261,8 +267,8 @@ export class MembershipReconciler implements Reconciler {
   }
 
   #say(member: ManagedCluster, said: readonly SaidOf[], signal: AbortSignal): Promise<ManagedCluster> {
-    const { hub, clock } = this.#options
-    return say(hub, managedClusters, member, { said, now: clock.now(), signal })
+    const { hub, members, clock } = this.#options
+    return say(hub, managedClusters, member, { to: members, said, now: clock.now(), signal })
   }
 }
 

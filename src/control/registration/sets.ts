@@ -80,7 +80,7 @@ export class SetReconciler implements Reconciler {
 }
 
 interface BindingsOptions extends Pick<SetsOptions, 'hub' | 'sets' | 'clock'> {
-  readonly bindings: Pick<Informer<ManagedClusterSetBinding>, 'get'>
+  readonly bindings: Pick<Informer<ManagedClusterSetBinding>, 'get' | 'wrote'>
 }
 
 /** Says of each binding whether there is the set that it names. */
@@ -103,7 +103,7 @@ export class BindingReconciler implements Reconciler {
     const said: SaidOf = isThere
       ? { type: 'Bound', status: 'True', reason: 'ClusterSetBound', message: '' }
       : { type: 'Bound', status: 'False', reason: 'ClusterSetNotFound', message: missing }
-    await say(hub, managedClusterSetBindings, binding, { said: [said], now: clock.now(), signal })
+    await say(hub, managedClusterSetBindings, binding, { to: bindings, said: [said], now: clock.now(), signal })
     return done
   }
 }

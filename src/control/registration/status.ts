@@ -1,4 +1,4 @@
-import { againAfter, type Condition, type Reconciler, setCondition } from '#controller'
+import { againAfter, type Condition, type Informer, type Reconciler, setCondition } from '#controller'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import type { Said } from './availability.ts'
 
@@ -34,11 +34,14 @@ export async function say<T extends WithConditions>(
   resource: Resource<T>,
   object: T,
   {
+    to,
     said,
     fields = {},
     now,
     signal,
   }: {
+    /** whose next look shall know it */
+    readonly to: Pick<Informer<T>, 'wrote'>
     readonly said: readonly SaidOf[]
     readonly fields?: Readonly<Record<string, unknown>>
     readonly now: number
@@ -49,16 +52,10 @@ export async function say<T extends WithConditions>(
   const conditions = saying(stored, said, now)
   if (conditions === stored && Object.keys(fields).length === 0) return object
   const status = { ...fields, ...(conditions !== stored && { conditions }) }
-  return hub.patch(
-    resource,
-    keyOf(object),
-    { metadata: versionOf(object), status },
-    {
-      kind: 'merge',
-      subresource: 'status',
-      signal,
-    },
-  )
+  const body = { metadata: versionOf(object), status }
+  const written = await hub.patch(resource, keyOf(object), body, { kind: 'merge', subresource: 'status', signal })
+  to.wrote(written)
+  return written
 }
 
 /** A patch with it fails where somebody wrote the object meanwhile. */

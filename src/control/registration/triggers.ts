@@ -32,12 +32,6 @@ export const onEveryChange = (requests: Informer<CertificateRequestObject>): Tri
   keysOf: ({ key }) => [key],
 })
 
-export const requestsOf = (requests: Informer<CertificateRequestObject>, cluster: string): readonly ObjectKey[] =>
-  requests
-    .list()
-    .filter(({ metadata }) => metadata.labels?.[CLUSTER_NAME_LABEL] === cluster)
-    .map(({ metadata: { name } }) => ({ name }))
-
 /** Clusters whose rights outlived them, as somebody deleted them while nobody looked. */
 export function withForgotten(
   trigger: Trigger,

@@ -37,5 +37,5 @@ export class StaticTokens implements TokenHolders {
   }
 }
 
-export const bearerToken = ({ headers }: IncomingMessage): string | undefined =>
+export const bearerToken = ({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined =>
   /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]

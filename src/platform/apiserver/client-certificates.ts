@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import type { Server } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import type { ApiRequest } from './http/call.ts'
 import { AUTHENTICATED, type User } from './user.ts'
 
 /** CAs whose client certificates say who calls, and that come and go while the port is open. */
@@ -30,8 +30,8 @@ const holders = new WeakMap<Socket, Holder>()
  * is no longer trusted, or it is revoked, on connections that are open as well.
  * @returns undefined without a certificate, and for one that no CA of the port signed, that is no client's, or that names nobody or two
  */
-export function certificateUser({ socket }: IncomingMessage, nowMs: number): User | undefined {
-  const holder = holders.get(socket)
+export function certificateUser({ socket }: Pick<ApiRequest, 'socket'>, nowMs: number): User | undefined {
+  const holder = socket && holders.get(socket)
   return holder && nowMs < holder.endsMs && holder.counts() ? holder.user : undefined
 }
 

@@ -1,6 +1,7 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { systemClock } from '#model'
 import { type Log, LogFullError, type Logger, lockDirectory, openLog, silentLogger } from '#runtime'
 import type { Sealer } from '#sealing'
 import { chainOf, isWhole, type JournalRecord } from './journal-chain.ts'
@@ -29,6 +30,9 @@ const SEGMENT_BYTES = 2 ** 20
 /** Written since the last snapshot, at least, before the next one; and at least so many times its size. */
 const SNAPSHOT_AFTER_BYTES = 4 * 2 ** 20
 const SNAPSHOT_FACTOR = 4
+/** Between two of the head, which takes a file of its own each time: as much as a write of objects itself. */
+const HEAD_EVERY_MS = 100
+const CLOSED = 'the journal is closed'
 /** Between looks whether the files are still where a start will look for them. */
 const LOOK_MS = 1000
 /** of one record of a snapshot, about */
@@ -86,7 +90,10 @@ class Journal implements ObjectStorage {
   #next = 1
   #sinceSnapshot = 0
   #snapshotBytes = 0
-  #head: Promise<void> = Promise.resolve()
+  /** the number that is being written down, and the one to write next */
+  #head: Promise<void> | undefined
+  #headWanted = 0
+  readonly #closing = new AbortController()
   #turn: Promise<unknown> = Promise.resolve()
   readonly #directory: Place
   /** of each copy; undefined: it is to be made anew */
@@ -284,7 +291,8 @@ class Journal implements ObjectStorage {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer)
     await this.#turn
-    await this.#head
+    this.#closing.abort(CLOSED)
+    await this.#head // it goes on until the last number stands there
     for (const log of this.#logs) await log[Symbol.asyncDispose]()
     await this.#lock[Symbol.asyncDispose]()
   }
@@ -336,8 +344,19 @@ class Journal implements ObjectStorage {
 
   /** Not synced: it is there to notice that both copies end too early. */
   #keepHead(): void {
-    const text = `${this.#last} ${this.#last}\n`
-    this.#head = this.#head.then(() => writeFile(join(this.#dir, HEAD), text, { mode: 0o600 })).catch(() => undefined) // an older head notices less, and nothing wrong
+    this.#headWanted = this.#last
+    this.#head ??= this.#writeHead()
+  }
+
+  /** Until the newest stands there: of writes that come faster than this one, most leave none. */
+  async #writeHead(): Promise<void> {
+    for (let written = -1; written !== this.#headWanted; ) {
+      written = this.#headWanted
+      // An older head notices less, and nothing wrong.
+      await writeFile(join(this.#dir, HEAD), `${written} ${written}\n`, { mode: 0o600 }).catch(() => undefined)
+      if (!this.#closing.signal.aborted) await systemClock.sleep(HEAD_EVERY_MS, this.#closing.signal)
+    }
+    this.#head = undefined
   }
 
   async #lose(lost: readonly number[], missing: number): Promise<void> {

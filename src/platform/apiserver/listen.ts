@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { stringify } from 'yaml'
@@ -6,6 +5,8 @@ import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, silentLo
 import type { Sealer } from '#sealing'
 import { StaticTokens, type TokenGrant } from './authentication.ts'
 import { type ClientAuthorities, ClientTrust } from './client-certificates.ts'
+import type { ApiRequest, ApiResponse } from './http/call.ts'
+import { answerHere, type LocalAnswer, type LocalRequest } from './in-process.ts'
 import type { ApiServer } from './server.ts'
 import { ApiError } from './status.ts'
 import { generateServingCertificate, type ServingCertificate } from './tls.ts'
@@ -43,6 +44,11 @@ export interface ApiListener extends AsyncDisposable {
   readonly port: number
   /** what clients trust */
   readonly caPem: string
+  /**
+   * Answers a request of this very process, with the same mounts, tokens and rights, and without a connection.
+   * Rejects with the signal's reason; the answer ends with it, too.
+   */
+  answer(request: LocalRequest, signal: AbortSignal): Promise<LocalAnswer>
   mount(prefix: string, server: ApiServer): void
   /** The server itself stays open. */
   unmount(prefix: string): void
@@ -68,7 +74,7 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
   const own = new Map([...(options.mountTokens ?? [])].map(([prefix, grants]) => [prefix, new StaticTokens(grants)]))
   const mounts = new Map<string, ApiServer>()
   const tls = await servingCertificate(host, options.tls, logger)
-  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+  const answer = (request: ApiRequest, response: ApiResponse): void => {
     const path = (request.url ?? '/').split('?')[0] ?? '/'
     const prefix = mountFor(mounts, path)
     const server = prefix === undefined ? undefined : mounts.get(prefix)
@@ -105,6 +111,7 @@ export async function listenApi(options: ListenOptions): Promise<ApiListener> {
     url,
     port,
     caPem: tls.ca,
+    answer: (request, signal) => answerHere(answer, request, signal),
     mount,
     unmount: (prefix) => void mounts.delete(prefix),
     kubeconfig: ({ context, token, prefix = '', user = context }) =>
@@ -127,7 +134,7 @@ function mountFor(mounts: ReadonlyMap<string, ApiServer>, path: string): string 
   return best
 }
 
-function notMounted(response: ServerResponse): void {
+function notMounted(response: ApiResponse): void {
   const { status } = new ApiError('NotFound', 'no cluster is served under this path', {})
   response.writeHead(404, { 'content-type': 'application/json' })
   response.end(JSON.stringify(status))

@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AdmissionRule, VersionConverter } from '#kinds'
 import { type Clock, systemClock } from '#model'
 import { type Logger, silentLogger } from '#runtime'
@@ -12,6 +11,7 @@ import { CertificateCleanup } from './certificate-cleanup.ts'
 import { resourcesOf } from './crd.ts'
 import { isEstablished, waitsForNames } from './crd-names.ts'
 import { Housekeeping } from './housekeeping.ts'
+import type { ApiRequest, ApiResponse } from './http/call.ts'
 import { handleRequest } from './http/handle.ts'
 import { journalStorage } from './journal.ts'
 import { ObjectStore } from './objects.ts'
@@ -215,12 +215,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
    * Answers a request whose path starts with `prefix`.
    * @param holders who has which token, beside the tokens this server issues itself
    */
-  async handle(
-    request: IncomingMessage,
-    response: ServerResponse,
-    prefix: string,
-    holders: TokenHolders,
-  ): Promise<void> {
+  async handle(request: ApiRequest, response: ApiResponse, prefix: string, holders: TokenHolders): Promise<void> {
     await handleRequest(this, request, response, prefix, holders)
   }
 

@@ -1,9 +1,9 @@
 import { randomInt, randomUUID } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import { trackUpdate } from './apply/index.ts'
 import { ruleOf } from './kind-rules/index.ts'
 import { annotationFaults, finalizerFaults, labelFaults, nameFaults, ownerFaults } from './names.ts'
 import { applyDefaults, prune, validate } from './schema/index.ts'
+import { sameJson } from './schema/json.ts'
 import { groupVersion, type Resource } from './served.ts'
 import { ApiError, conflict, invalid, staleVersion } from './status.ts'
 import type { Admission, ApiObject, FieldFault, Subresource } from './types.ts'
@@ -271,28 +271,26 @@ export function prepareUpdate(
   if (!options.subresource || rule.preparesStatus)
     object = rule.prepare?.(object, live, options.nowMs, options) ?? object
   check(resource, object, live, options, newFinalizerFaults(live, object))
-  if (isDeepStrictEqual(comparable(live), comparable(object)) && !options.managed) return undefined
+  if (!options.managed && sameJson(comparable(live), comparable(object))) return undefined
   if (resource.generation && specChanged(resource, live, object))
     object.metadata.generation = (live.metadata.generation ?? 0) + 1
   object = tracked(resource, live, object, options)
-  return options.managed && isDeepStrictEqual(comparable(live, true), comparable(object, true)) ? undefined : object
+  return options.managed && sameJson(comparable(live, true), comparable(object, true)) ? undefined : object
 }
 
 const statusOf = (object: ApiObject): { status?: unknown } => ('status' in object ? { status: object.status } : {})
 
 /** The object without what the server itself changes with every write. */
-function comparable(object: ApiObject, withManagers = false): unknown {
+function comparable(object: ApiObject, withManagers = false): object {
   const { resourceVersion: _, managedFields, ...metadata } = object.metadata
   const managers = managedFields?.map(({ time: _, ...entry }) => entry)
-  return JSON.parse(
-    JSON.stringify({ ...object, apiVersion: '', metadata: withManagers ? { ...metadata, managers } : metadata }),
-  )
+  return { ...object, apiVersion: '', metadata: withManagers ? { ...metadata, managers } : metadata }
 }
 
 function specChanged(resource: Resource, before: ApiObject, after: ApiObject): boolean {
   const spec = ({ metadata: _, status, apiVersion: __, ...rest }: ApiObject) =>
     resource.status || resource.builtIn ? rest : { ...rest, status }
-  return !isDeepStrictEqual(spec(before), spec(after))
+  return !sameJson(spec(before), spec(after))
 }
 
 function newFinalizerFaults(before: ApiObject, after: ApiObject): FieldFault[] {

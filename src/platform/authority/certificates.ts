@@ -12,8 +12,6 @@ import {
   BasicConstraintsExtension,
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
-  type Extension,
-  type JsonName,
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
@@ -21,24 +19,20 @@ import {
   X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509'
+import { elementsOf, expectTag, only, TAG } from './der.ts'
 import { AuthorityUnusableError } from './errors.ts'
+import { canSign, type Leaf, type Signer, signLeaf } from './leaf.ts'
 
 const ECDSA = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
-const RSA = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
-/** How a CA of each sort of key signs. */
-const ALGORITHMS: Readonly<Record<string, webcrypto.EcKeyImportParams | webcrypto.RsaHashedImportParams>> = {
-  prime256v1: ECDSA,
-  secp384r1: { ...ECDSA, namedCurve: 'P-384', hash: 'SHA-384' } as webcrypto.EcKeyImportParams,
-  rsa: RSA,
-}
 
 /** Certificates begin a little before they are made, for clocks that are behind, ms. */
 export const BACKDATE_MS = 5 * 60_000
 
 /** What signs: a CA's certificate with its key. */
-export interface SigningPair {
+export interface SigningPair extends Signer {
   readonly certificate: X509Certificate
-  readonly key: webcrypto.CryptoKey
+  /** the extension by which its certificates name its key, DER */
+  readonly keyIdentifier: Uint8Array
 }
 
 /** PEM, as it is kept. */
@@ -94,12 +88,18 @@ export async function readAuthorityPair({ cert, key }: PairText): Promise<Signin
   // An altered certificate may still be read: where it signed itself, its own signature tells.
   if (read.checkIssued(read) && !read.verify(read.publicKey)) throw unusable('its certificate was altered')
   if (!read.ca) throw unusable('its certificate is not that of a CA')
-  const sort = stored.asymmetricKeyType === 'rsa' ? 'rsa' : (stored.asymmetricKeyDetails?.namedCurve ?? '')
-  const algorithm = ALGORITHMS[sort]
-  if (!algorithm) throw unusable('its key is neither P-256, P-384 nor RSA')
-  const pkcs8 = stored.export({ type: 'pkcs8', format: 'der' })
-  const imported = await webcrypto.subtle.importKey('pkcs8', pkcs8, algorithm, false, ['sign'])
-  return { certificate: new X509Certificate(cert), key: imported }
+  if (!canSign(stored)) throw unusable('its key is neither P-256, P-384 nor RSA')
+  const certificate = new X509Certificate(cert)
+  const keyIdentifier = await AuthorityKeyIdentifierExtension.create(certificate.publicKey, false, webcrypto)
+  const issuer = subjectIn(read.raw)
+  return { certificate, key: stored, issuer, keyIdentifier: new Uint8Array(keyIdentifier.rawData) }
+}
+
+/** The subject as it stands in a certificate of version 3: byte for byte, as it is compared by bytes. */
+function subjectIn(certificate: Buffer): Buffer {
+  const [info] = elementsOf(only(certificate, TAG.sequence).content)
+  const [, , , , , subject] = elementsOf(expectTag(info, TAG.sequence).content)
+  return expectTag(subject, TAG.sequence).whole
 }
 
 const unusable = (why: string, cause?: unknown): AuthorityUnusableError =>
@@ -121,50 +121,36 @@ function readCertificate(pem: string): ReadCertificate {
   }
 }
 
-/** What a leaf is for. */
-interface Leaf {
-  readonly subject: JsonName
-  /** SubjectPublicKeyInfo in DER, or a key of WebCrypto */
-  readonly publicKey: Uint8Array<ArrayBuffer> | webcrypto.CryptoKey
-  readonly keyUsages: number
-  readonly notBeforeMs: number
-  readonly notAfterMs: number
-  /** beside those that every leaf has */
-  readonly extensions: readonly Extension[]
-}
+/** An extension as it stands in certificates, DER. */
+const bytesOf = ({ rawData }: { readonly rawData: ArrayBuffer }): Uint8Array => new Uint8Array(rawData)
 
-/** A certificate that is no CA's. */
+const NO_AUTHORITY = bytesOf(new BasicConstraintsExtension(false, undefined, true))
+const SIGNS = bytesOf(new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true))
+const SIGNS_AND_ENCIPHERS = bytesOf(
+  new KeyUsagesExtension(KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment, true),
+)
+const CLIENT = bytesOf(new ExtendedKeyUsageExtension([ExtendedKeyUsage.clientAuth]))
+const SERVER = bytesOf(new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]))
+
+/** A certificate that is no CA's. @param usages of its key, and what is not the same for all */
 async function issueCertificate(
-  { certificate: ca, key }: SigningPair,
-  { subject, publicKey, keyUsages, notBeforeMs, notAfterMs, extensions }: Leaf,
+  pair: SigningPair,
+  wanted: Omit<Leaf, 'serial' | 'extensions'>,
+  usages: readonly Uint8Array[],
 ): Promise<{ readonly pem: string; readonly serial: string }> {
   const serial = newSerial()
-  const certificate = await X509CertificateGenerator.create(
-    {
-      serialNumber: serial,
-      subject,
-      issuer: ca.subjectName,
-      notBefore: new Date(notBeforeMs),
-      notAfter: new Date(notAfterMs),
-      signingAlgorithm: key.algorithm,
-      signingKey: key,
-      publicKey,
-      extensions: [
-        new BasicConstraintsExtension(false, undefined, true),
-        new KeyUsagesExtension(keyUsages, true),
-        await AuthorityKeyIdentifierExtension.create(ca.publicKey, false, webcrypto),
-        ...extensions,
-      ],
-    },
-    webcrypto,
-  )
-  return { pem: pemOf(certificate), serial }
+  const extensions = [NO_AUTHORITY, pair.keyIdentifier, ...usages]
+  const der = await signLeaf(pair, { ...wanted, serial, extensions })
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? []
+  return { pem: `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`, serial }
 }
 
+type Span = Pick<Leaf, 'notBeforeMs' | 'notAfterMs'>
+
 /** A certificate of a server, for these names and addresses. */
-export function issueServerCertificate(
+export async function issueServerCertificate(
   pair: SigningPair,
-  wanted: Pick<Leaf, 'notBeforeMs' | 'notAfterMs'> & {
+  wanted: Span & {
     readonly commonName: string
     readonly hosts: readonly string[]
     readonly publicKey: webcrypto.CryptoKey
@@ -172,37 +158,28 @@ export function issueServerCertificate(
 ): Promise<{ readonly pem: string; readonly serial: string }> {
   const { commonName, hosts, publicKey, notBeforeMs, notAfterMs } = wanted
   const names = hosts.map((host) => ({ type: isIP(host) ? ('ip' as const) : ('dns' as const), value: host }))
-  return issueCertificate(pair, {
-    subject: [{ CN: [commonName] }],
-    publicKey,
-    keyUsages: KeyUsageFlags.digitalSignature,
-    notBeforeMs,
-    notAfterMs,
-    extensions: [
-      new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
-      new SubjectAlternativeNameExtension(names),
-    ],
-  })
+  const spki = new Uint8Array(await webcrypto.subtle.exportKey('spki', publicKey))
+  const subject = [{ type: 'CN', value: commonName }] as const
+  const hostNames = bytesOf(new SubjectAlternativeNameExtension(names))
+  return issueCertificate(pair, { subject, spki, notBeforeMs, notAfterMs }, [SIGNS, SERVER, hostNames])
 }
 
 /** A certificate of a client: subject, key and span as said here, client authentication alone, nothing of the asker's choice. */
 export function issueClientCertificate(
   pair: SigningPair,
-  wanted: Pick<Leaf, 'notBeforeMs' | 'notAfterMs'> & {
+  wanted: Span & {
     readonly commonName: string
     readonly organizations: readonly string[]
     /** DER */
-    readonly spki: Buffer
+    readonly spki: Uint8Array
     readonly isRsa: boolean
   },
 ): Promise<{ readonly pem: string; readonly serial: string }> {
   const { commonName, organizations, spki, isRsa, notBeforeMs, notAfterMs } = wanted
-  return issueCertificate(pair, {
-    subject: [...organizations.map((name) => ({ O: [name] })), { CN: [commonName] }],
-    publicKey: new Uint8Array(spki),
-    keyUsages: KeyUsageFlags.digitalSignature | (isRsa ? KeyUsageFlags.keyEncipherment : 0),
-    notBeforeMs,
-    notAfterMs,
-    extensions: [new ExtendedKeyUsageExtension([ExtendedKeyUsage.clientAuth])],
-  })
+  const subject = [
+    ...organizations.map((value) => ({ type: 'O', value }) as const),
+    { type: 'CN', value: commonName } as const,
+  ]
+  const usages = [isRsa ? SIGNS_AND_ENCIPHERS : SIGNS, CLIENT]
+  return issueCertificate(pair, { subject, spki, notBeforeMs, notAfterMs }, usages)
 }

@@ -22,10 +22,14 @@ export const TAG = {
   teletex: 0x14,
   ia5: 0x16,
   bmp: 0x1e,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
   sequence: 0x30,
   set: 0x31,
   /** [0], constructed */
   zero: 0xa0,
+  /** [3], constructed */
+  three: 0xa3,
 } as const
 
 /** The elements that stand one behind the other; nothing may be left over. Lengths are definite and as short as they can be. */
@@ -72,6 +76,16 @@ function lengthAt(bytes: Buffer, at: number): { length: number; start: number } 
   const length = bytes.readUIntBE(at + 1, count)
   if (length < 0x80 || length < 2 ** (8 * (count - 1))) throw new DerError('a length is written longer than it need be')
   return { length, start: at + 1 + count }
+}
+
+/** One element to be written: its tag, its length as short as it can be, and what is in it. */
+export function element(tag: number, ...parts: readonly Uint8Array[]): Buffer {
+  const content = Buffer.concat(parts)
+  const { length } = content
+  if (length < 0x80) return Buffer.concat([Buffer.of(tag, length), content])
+  const bytes: number[] = []
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256)
+  return Buffer.concat([Buffer.of(tag, 0x80 | bytes.length, ...bytes), content])
 }
 
 /** `2.5.4.3` of the content of an object identifier. */

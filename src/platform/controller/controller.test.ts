@@ -121,6 +121,52 @@ describe('Informer', () => {
     expect(informer.get(theirs)).toBeUndefined()
   })
 
+  it('knows what we wrote before the watch brings it, and takes nothing that the watch has passed', async () => {
+    const events: object[] = []
+    let wake: () => void = () => undefined
+    const tell = (...more: object[]) => {
+      events.push(...more)
+      wake()
+    }
+    const scripted = {
+      async *watch(_: unknown, { signal }: { signal: AbortSignal }) {
+        signal.addEventListener('abort', () => wake(), { once: true })
+        while (!signal.aborted) {
+          yield* events.splice(0)
+          if (events.length > 0) continue
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+        }
+      },
+    } as unknown as KubeClient
+    const version = (resourceVersion: string, uid = 'u', name = 'a') => ({ metadata: { name, uid, resourceVersion } })
+    await using informer = new Informer({ kube: scripted, resource: settings, logger: silentLogger })
+    const seen: string[] = []
+    const held = () => informer.get({ name: 'a' })?.metadata.resourceVersion
+    informer.onChange((change) => seen.push(`${change.kind} ${change.key.name}`))
+    informer.start()
+    informer.wrote(version('9'))
+    expect(held()).toBeUndefined() // nobody knows yet what else there is
+    tell({ type: 'reset', items: [version('9')], resourceVersion: '9' })
+    await until(() => expect(seen).toEqual(['added a']))
+    informer.wrote(version('11'))
+    expect([held(), seen.splice(0)]).toEqual(['11', ['added a', 'changed a']])
+    tell({ type: 'modified', object: version('10') }, { type: 'modified', object: version('11') })
+    tell({ type: 'added', object: version('12', 'other', 'b') })
+    await until(() => expect(seen).toEqual(['added b']))
+    expect(held()).toBe('11')
+    // Deleted and made anew by us: the end of the former is told once.
+    informer.wrote(version('14', 'new'))
+    tell({ type: 'deleted', object: version('13') }, { type: 'added', object: version('14', 'new') })
+    tell({ type: 'deleted', object: version('15', 'other', 'b') })
+    await until(() => expect(seen).toEqual(['added b', 'deleted a', 'added a', 'deleted b']))
+    informer.wrote(version('12', 'other', 'b')) // the answer came after the end
+    expect(informer.get({ name: 'b' })).toBeUndefined()
+    tell({ type: 'reset', items: [version('3')], resourceVersion: '3' }) // a store that went back
+    await until(() => expect(held()).toBe('3'))
+  })
+
   it('does not wait for ever for a first list that never comes', async () => {
     const informer = anInformer()
     const end = new AbortController()

@@ -9,6 +9,7 @@
 export { type Condition, setCondition } from './conditions.ts'
 export { Controller, type ControllerOptions, onReferredChange, onSpecChange, type Trigger } from './controller.ts'
 export { changesSpec, Informer, type InformerOptions, keyOf, type ObjectChange } from './informer.ts'
+export { InformerIndex } from './informer-index.ts'
 export { LeaderElection, type LeaderElectionOptions, type Lease } from './leader-election.ts'
 export { Manager, type ManagerOptions } from './manager.ts'
 export { againAfter, done, type Outcome, type Reconciler } from './types.ts'

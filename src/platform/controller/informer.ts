@@ -41,6 +41,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   #resolveSynced: () => void = () => undefined
   #rejectSynced: (error: Error) => void = () => undefined
   #isSynced = false
+  /** up to which the list and the watch have brought everything */
+  #seen = ''
   #loop: Promise<void> | undefined
 
   constructor(options: InformerOptions<T>) {
@@ -92,6 +94,18 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     return [...this.#objects.values()]
   }
 
+  /**
+   * Takes what a write of ours was answered with, so that whoever looks next knows it; the watch brings the same a little later. What the
+   * watch has passed already is not taken. For objects that the informer follows, in its own form.
+   */
+  wrote(object: T): void {
+    if (!this.#isSynced || this.#stop.signal.aborted) return
+    const version = object.metadata.resourceVersion
+    const known = this.#objects.get(keyText(keyOf(object)))
+    if (!isLater(version, this.#seen) || (known && !isLater(version, known.metadata.resourceVersion))) return
+    this.#put(object)
+  }
+
   /** Calls the listener for every change from now on; the returned function ends that. */
   onChange(listener: (change: ObjectChange<T>) => void): () => void {
     this.#listeners.add(listener)
@@ -135,8 +149,17 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     for await (const event of events) {
       onProgress()
       onEvent?.(event)
-      if (event.type === 'reset') this.#reset(where ? event.items.filter(where) : event.items)
-      else if (event.type === 'deleted' || where?.(event.object) === false) this.#remove(keyOf(event.object))
+      if (event.type === 'reset') {
+        this.#seen = event.resourceVersion
+        this.#reset(where ? event.items.filter(where) : event.items)
+        continue
+      }
+      const { resourceVersion = '' } = event.object.metadata
+      this.#seen = resourceVersion
+      // We wrote a later one ourselves: what came before it is known, and where it was another object, told as deleted.
+      const known = this.#objects.get(keyText(keyOf(event.object)))
+      if (isLater(known?.metadata.resourceVersion, resourceVersion)) continue
+      if (event.type === 'deleted' || where?.(event.object) === false) this.#remove(keyOf(event.object))
       else this.#put(event.object)
     }
   }
@@ -174,6 +197,14 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 
 const sameVersion = ({ metadata: a }: KubeObject, { metadata: b }: KubeObject) =>
   a.resourceVersion !== undefined && a.resourceVersion === b.resourceVersion
+
+const WHOLE_NUMBER = /^[1-9]\d*$/
+
+/** Versions of one resource rise, as whole numbers; of others nothing is known. @see Kubernetes API concepts, "Resource versions" */
+function isLater(version: string | undefined, than: string | undefined): boolean {
+  if (!version || !than || !WHOLE_NUMBER.test(version) || !WHOLE_NUMBER.test(than)) return false
+  return version.length === than.length ? version > than : version.length > than.length
+}
 
 /** The key of an object. */
 export function keyOf({ metadata: { name, namespace } }: KubeObject): ObjectKey {

@@ -19,6 +19,9 @@ export interface WorkQueueOptions {
   readonly backoff?: { readonly fromMs: number; readonly toMs: number }
 }
 
+/** Why a delay is waited for no more. Given, as an error that `abort` makes by itself comes with a stack, which costs more than the delay. */
+const OVER = 'no longer needed'
+
 interface Entry {
   readonly key: ObjectKey
   state: 'idle' | 'waiting' | 'running' | 'runningAndAskedAgain'
@@ -122,7 +125,7 @@ export class WorkQueue implements AsyncDisposable {
   }
 
   #cancelDelay(entry: Entry): void {
-    entry.delay?.end.abort()
+    entry.delay?.end.abort(OVER)
     delete entry.delay
   }
 

@@ -37,6 +37,9 @@ export interface AnswerStream {
   readonly chunks: AsyncIterable<Buffer>
 }
 
+/** An API server of this very process. Rejects with the signal's reason, and what it answers ends with the signal. */
+export type LocalServer = (request: WireRequest, signal: AbortSignal) => Promise<AnswerStream>
+
 /** The answer is larger than we take; fewer objects per page may help. */
 export class AnswerTooLargeError extends KubeError {
   constructor(maxBytes: number) {
@@ -111,6 +114,24 @@ export function exchange(
       },
     })
   })
+}
+
+/** The whole answer of a server that needs no connection. */
+export async function gathered(
+  { status, headers, chunks }: AnswerStream,
+  { maxBytes, sinkFor }: Pick<ExchangeOptions, 'maxBytes' | 'sinkFor'>,
+): Promise<BorrowedAnswer> {
+  const sink = sinkFor?.({ status, headers })
+  const parts: Buffer[] = []
+  let size = 0
+  for await (const chunk of chunks) {
+    size += chunk.length
+    if (size > maxBytes) throw new AnswerTooLargeError(maxBytes)
+    if (sink) sink.push(chunk)
+    else parts.push(chunk)
+  }
+  const body = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)
+  return { status, headers, body, ...(sink && { sink }), release: () => undefined }
 }
 
 /** Sends and resolves with the head; the body follows as chunks, with the socket paused while nobody reads. */

@@ -22,6 +22,8 @@ import {
   AnswerTooLargeError,
   type BorrowedAnswer,
   exchange,
+  gathered,
+  type LocalServer,
   openStream,
   type SinkFor,
   type WireRequest,
@@ -47,6 +49,8 @@ export interface KubeClientOptions extends ClientLimits {
   /** silence after which a watch is opened anew, ms; above the server's bookmark interval of one minute. Default 80 s */
   readonly watchInactivityMs?: number
   readonly userAgent?: string
+  /** answers in place of a server at the address: one that runs in this very process, which needs no connection. Default: none does */
+  readonly local?: LocalServer
   /** which addresses are dialed; absent: any, as for an access of our own */
   readonly outbound?: OutboundGuard
   readonly clock?: Clock
@@ -115,7 +119,7 @@ export class Transport implements AsyncDisposable {
     this.breaker = options.breaker ?? new Breaker({ clock: this.clock })
     this.#timeoutMs = options.timeoutMs ?? 30_000
     this.#maxBytes = options.maxAnswerBytes ?? 64 * 1024 * 1024
-    this.#gzip = options.gzip ?? isFar(url.hostname)
+    this.#gzip = options.gzip ?? (!options.local && isFar(url.hostname))
     this.#limit = new RateLimit({ perSecond: options.qps ?? 100, burst: options.burst ?? 200, clock: this.clock })
     this.#credentials = credentialSource(access, this.clock)
     this.#lastUsedAt = this.clock.now()
@@ -163,7 +167,10 @@ export class Transport implements AsyncDisposable {
     })
     try {
       const [request, lines] = await this.#prepare(call, both.signal, false)
-      const answer = await openStream(lines.streams, this.#origin, request, both.signal)
+      const { local } = this.#options
+      const answer = local
+        ? await local(request, both.signal)
+        : await openStream(lines().streams, this.#origin, request, both.signal)
       if (answer.status < 300) return answer
       if (answer.status === 401) this.#credentials.refuse()
       const body = errorBody(answer.headers, await startOf(answer))
@@ -186,7 +193,7 @@ export class Transport implements AsyncDisposable {
       let answer: BorrowedAnswer
       try {
         const [request, lines] = await this.#prepare(call, signal, this.#gzip)
-        answer = await lines.requests.run((line, other) => this.#exchange(call, request, line, other, signal), signal)
+        answer = await this.#answer(call, request, lines, signal)
       } catch (error) {
         if (signal.aborted) throw signal.reason
         this.#closing.signal.throwIfAborted()
@@ -215,6 +222,12 @@ export class Transport implements AsyncDisposable {
       await this.clock.sleep(waitMs, signal)
       if (signal.aborted) throw signal.reason
     }
+  }
+
+  async #answer(call: Call, request: WireRequest, lines: () => Lines, signal: AbortSignal): Promise<BorrowedAnswer> {
+    const { local } = this.#options
+    if (local) return gathered(await local(request, signal), { maxBytes: this.#maxBytes, sinkFor: call.sinkFor })
+    return lines().requests.run((line, other) => this.#exchange(call, request, line, other, signal), signal)
   }
 
   /** Reading on a connection that served before has a second try beside it: that connection may have died without a word. */
@@ -246,7 +259,7 @@ export class Transport implements AsyncDisposable {
     return answer
   }
 
-  async #prepare(call: Call, signal: AbortSignal, gzip: boolean): Promise<[WireRequest, Lines]> {
+  async #prepare(call: Call, signal: AbortSignal, gzip: boolean): Promise<[WireRequest, () => Lines]> {
     const credential = await this.#credentials.get(signal)
     const headers: WireRequest['headers'] = {
       accept: call.accept ?? 'application/json',
@@ -262,7 +275,7 @@ export class Transport implements AsyncDisposable {
       headers,
       ...(call.body === undefined ? {} : { body: call.body }),
     }
-    return [request, this.#linesFor(credential)]
+    return [request, () => this.#linesFor(credential)]
   }
 
   /** The connections for this credential: another client certificate needs other connections. */

@@ -30,6 +30,9 @@ export type JoinStep =
 
 /** Takes the requests of machines that are no members yet. Implemented by control/joining over objects of the hub. */
 export interface JoinDesk {
-  /** Ends with `joined` or `over`, or without a word when the signal aborts. */
-  ask(asked: JoinAsked, signal: AbortSignal): AsyncIterable<JoinStep>
+  /**
+   * Ends with `joined` or `over`, or without a word when the signal aborts.
+   * @param onProven told once what it showed is found to count, long before there may be something to say
+   */
+  ask(asked: JoinAsked, signal: AbortSignal, onProven?: () => void): AsyncIterable<JoinStep>
 }

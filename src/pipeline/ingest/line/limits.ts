@@ -1,6 +1,6 @@
 const MiB = 2 ** 20
 
-/** Bounds of what streams may ask of this process. Every one has a default that serves 500 agents. */
+/** Bounds of what streams may ask of this process. Every one has a default that serves 10,000 agents. */
 export interface StreamLimits {
   /** of one message as sent */
   readonly maxMessageBytes: number
@@ -78,15 +78,15 @@ export const defaultLimits: StreamLimits = {
   silentMs: 9_000,
   keepaliveMs: 30_000,
   keepaliveTimeoutMs: 10_000,
-  maxStreams: 5_000,
-  maxConnections: 10_000,
+  maxStreams: 12_000,
+  maxConnections: 16_000,
   maxHandshakes: 64,
   handshakeMs: 15_000,
-  maxUnfinished: 1_000,
+  maxUnfinished: 4_096,
   firstByteMs: 10_000,
   turnMs: 1_000,
   idleMs: 15_000,
-  maxUnnamed: 32,
+  maxUnnamed: 256,
   holdMs: 10_000,
   holdOriginalMs: 60_000,
   factsEveryMs: 30_000,

@@ -291,11 +291,9 @@ export class AgentServer implements AsyncDisposable {
     const { joins } = this.#options
     if (!joins) return
     const { token, clusterName: cluster, agentName: agent, csr, version, certificate, proof } = request
-    for await (const step of joins.ask({ token, cluster, agent, csr, version, certificate, proof, address }, signal)) {
-      // What it showed counts: it is no longer one of those who showed nothing.
-      if (step.kind !== 'over') this.#unnamed.delete(call)
-      yield step
-    }
+    const asked = { token, cluster, agent, csr, version, certificate, proof, address }
+    // What it showed counts: it is no longer one of those who showed nothing.
+    yield* joins.ask(asked, signal, () => this.#unnamed.delete(call))
   }
 
   #noted(presented: Presented, verdict: Verdict): Verdict {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Agent, fetch, request } from 'undici'
 import { noRealApiServer, startRealApiServer } from '../../../../test/real-apiserver.ts'
-import { listenApi } from '../listen.ts'
+import { type ApiListener, listenApi } from '../listen.ts'
 import { ApiServer } from '../server.ts'
 import type { ApiObject } from '../types.ts'
 
@@ -64,8 +64,11 @@ export function subjectAt(options: {
   token: string
   real: boolean
   stop: () => Promise<void>
+  /** asked instead of the address */
+  local?: ApiListener['answer'] | undefined
 }): Subject {
   const agent = new Agent({ connect: { ca: options.ca }, allowH2: false })
+  const { local } = options
   const open = (
     method: string,
     path: string,
@@ -80,9 +83,8 @@ export function subjectAt(options: {
         : typeof body === 'string' || body instanceof Uint8Array
           ? body
           : JSON.stringify(body)
-    return fetch(url, {
+    const wanted = {
       method,
-      dispatcher: agent,
       headers: {
         authorization: `Bearer ${options.token}`,
         accept: accept ?? 'application/json',
@@ -91,12 +93,14 @@ export function subjectAt(options: {
         ...headers,
       },
       ...(payload === undefined ? {} : { body: payload }),
-      ...(signal ? { signal } : {}),
-    })
+    }
+    if (local) return localResponse(local, { ...wanted, path: url.pathname + url.search }, signal)
+    return fetch(url, { ...wanted, dispatcher: agent, ...(signal ? { signal } : {}) })
   }
   return {
     real: options.real,
     async ask(method, path, ask = {}) {
+      if (ask.as && local) return askAsHere(local, options, { method, path, ask, as: ask.as })
       if (ask.as) return askAs(options, agent, { method, path, ask, as: ask.as })
       const response = await open(method, path, ask)
       const bytes = new Uint8Array(await response.arrayBuffer())
@@ -204,6 +208,52 @@ async function askAs(
   }
 }
 
+const never = new AbortController().signal
+
+async function localResponse(
+  local: ApiListener['answer'],
+  request: Parameters<ApiListener['answer']>[0],
+  signal = never,
+): Promise<Response> {
+  const { status, headers, chunks } = await local(request, signal)
+  const answered = new Headers()
+  for (const [name, value] of Object.entries(headers))
+    for (const one of [value ?? []].flat()) answered.append(name, one)
+  return new Response(ReadableStream.from(chunks), { status, headers: answered })
+}
+
+async function askAsHere(
+  local: ApiListener['answer'],
+  { url, token }: { url: string; token: string },
+  { method, path, ask, as }: { method: string; path: string; ask: Ask; as: NonNullable<Ask['as']> },
+): Promise<Answer> {
+  const target = new URL(url + path)
+  for (const [name, value] of Object.entries(ask.query ?? {})) target.searchParams.append(name, value)
+  const response = await localResponse(local, {
+    method,
+    path: target.pathname + target.search,
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: 'application/json',
+      ...(ask.body === undefined ? {} : { 'content-type': ask.type ?? 'application/json' }),
+      'Impersonate-User': as.user,
+      ...(as.groups?.length ? { 'Impersonate-Group': as.groups } : {}),
+      ...ask.headers,
+    },
+    ...(ask.body === undefined ? {} : { body: typeof ask.body === 'string' ? ask.body : JSON.stringify(ask.body) }),
+  })
+  const bytes = new Uint8Array(await response.arrayBuffer())
+  const text = new TextDecoder().decode(bytes)
+  return {
+    code: response.status,
+    bytes,
+    body: text.startsWith('{') ? JSON.parse(text) : text,
+    type: response.headers.get('content-type') ?? '',
+    warnings: (response.headers.get('warning') ?? '').split(/, ?(?=299)/).filter(Boolean),
+    headers: response.headers,
+  }
+}
+
 async function within<T>(promise: Promise<T>, why: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -228,7 +278,10 @@ async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<strin
   if (rest.trim() !== '') yield rest
 }
 
-async function embedded(storage: { kind: 'memory' } | { kind: 'journal'; dir: string }): Promise<Subject> {
+async function embedded(
+  storage: { kind: 'memory' } | { kind: 'journal'; dir: string },
+  isHere = false,
+): Promise<Subject> {
   const server = await ApiServer.open({ storage, defaultRoles: true, bookmarkMs: 500, maxHistory: 2000 })
   const listener = await listenApi({
     mounts: new Map([['/clusters/east', server]]),
@@ -239,6 +292,7 @@ async function embedded(storage: { kind: 'memory' } | { kind: 'journal'; dir: st
     ca: listener.caPem,
     token: 'suite-token',
     real: false,
+    local: isHere ? listener.answer : undefined,
     stop: async () => {
       await server[Symbol.asyncDispose]()
       await listener[Symbol.asyncDispose]()
@@ -268,6 +322,7 @@ export const subjects: readonly { name: string; skip: string | undefined; start:
     skip: undefined,
     start: () => embedded({ kind: 'journal', dir: mkdtempSync(join(tmpdir(), 'apiserver-suite-')) }),
   },
+  { name: 'embedded, asked in process', skip: undefined, start: () => embedded({ kind: 'memory' }, true) },
   {
     name: 'real kube-apiserver',
     skip: process.env.CI_REQUIRE_ALL === '1' ? undefined : noRealApiServer(),

@@ -1,15 +1,15 @@
-import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { isScalar, type Pair, parseDocument, visit } from 'yaml'
 import { decodeObject, ProtobufError } from '../protobuf/index.ts'
 import { ApiError } from '../status.ts'
+import type { ApiRequest } from './call.ts'
 
 /** Of a request. Objects have a tighter limit; a patch may be longer than what it makes. */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024
 
 /** @throws ApiError RequestEntityTooLarge beyond the limit; the rest is not read. */
-export async function readBody(request: IncomingMessage): Promise<Buffer> {
+export async function readBody(request: ApiRequest): Promise<Buffer> {
   const tooLarge = () => new ApiError('RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY_BYTES}`)
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
   const source = request.headers['content-encoding'] === 'gzip' ? inflated(request) : request
@@ -24,7 +24,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** Fails with BadRequest where it is no gzip, and ends with the connection. */
-function inflated(request: IncomingMessage): AsyncIterable<Buffer> {
+function inflated(request: ApiRequest): AsyncIterable<Buffer> {
   const gunzip = createGunzip()
   finished(request, (error) => void (error && gunzip.destroy(error)))
   const refuse = (cause: Error): never => {
@@ -42,7 +42,7 @@ function inflated(request: IncomingMessage): AsyncIterable<Buffer> {
 }
 
 /** The media type of a request's body, without parameters. */
-export const mediaType = (request: IncomingMessage): string =>
+export const mediaType = (request: ApiRequest): string =>
   (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 
 export function parseJson(bytes: Buffer): unknown {
@@ -92,7 +92,7 @@ function refuseDoubled(items: readonly Pair[]): void {
  * An object sent to be created or to replace another.
  * @throws ApiError UnsupportedMediaType, BadRequest, RequestEntityTooLarge.
  */
-export async function readObject(request: IncomingMessage): Promise<unknown> {
+export async function readObject(request: ApiRequest): Promise<unknown> {
   const type = mediaType(request)
   if (type === 'application/vnd.kubernetes.protobuf') return readBinary(await readBody(request))
   if (!['', 'application/json', 'application/yaml', 'text/yaml', 'application/x-yaml'].includes(type))
@@ -109,7 +109,7 @@ export async function readObject(request: IncomingMessage): Promise<unknown> {
  * The fields of an object that is no resource, such as a question or options; none is the same as no fields.
  * @throws ApiError as `readObject`, and BadRequest for what is no object
  */
-export async function readFields(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+export async function readFields(request: ApiRequest): Promise<Readonly<Record<string, unknown>>> {
   const body = (await readObject(request)) ?? {}
   if (typeof body !== 'object' || Array.isArray(body)) throw new ApiError('BadRequest', 'the body is no object')
   return body as Readonly<Record<string, unknown>>

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bearerToken, type TokenHolders } from '../authentication.ts'
 import { certificateUser } from '../client-certificates.ts'
 import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
@@ -6,7 +5,7 @@ import type { ServerParts } from '../server-parts.ts'
 import { ApiError, type StatusReason } from '../status.ts'
 import { ANONYMOUS, type User } from '../user.ts'
 import { checkPath } from './authorize.ts'
-import type { Call } from './call.ts'
+import type { ApiRequest, ApiResponse, Call } from './call.ts'
 import { healthPaths, sendHealth } from './health.ts'
 import { actingAs } from './impersonation.ts'
 import { handleNodeProxy } from './node-proxy.ts'
@@ -17,8 +16,8 @@ import { sendError, sendJson, sendText } from './respond.ts'
 /** Answers one request; never throws. */
 export async function handleRequest(
   server: ServerParts,
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: ApiRequest,
+  response: ApiResponse,
   prefix: string,
   own: TokenHolders,
 ): Promise<void> {

@@ -136,6 +136,23 @@ function bookmark(resource: Resource, version: number, initialEnd: boolean): Api
   } as unknown as ApiObject
 }
 
+/** What was written last: of the watches of one resource, which all hear of a change in the same moment, most read the same bytes. */
+const last: { object?: ApiObject | undefined; as: string; bytes: Buffer } = { as: '', bytes: Buffer.alloc(0) }
+
+function writtenOnce(object: ApiObject, as: string, write: () => string): Buffer {
+  if (last.object === object && last.as === as) return last.bytes
+  last.bytes = Buffer.from(write())
+  last.object = object
+  last.as = as
+  // Not for longer than this turn: it would keep what is deleted.
+  setImmediate(forget)
+  return last.bytes
+}
+
+const forget = (): void => {
+  last.object = undefined
+}
+
 type EventWriter = {
   (type: EventType, object: ApiObject): string | Uint8Array
   (type: 'ERROR', object: undefined, error: ApiError): string | Uint8Array
@@ -157,7 +174,15 @@ function eventWriter(call: Call, how: Representation, resource: Resource): Event
     columnsSent = true
     return table
   }
+  const isPlain = how.format === 'json' && how.shape === 'object'
+  const as = `${resource.group}/${resource.version}/${resource.plural}`
   return (type: EventType | 'ERROR', stored: ApiObject | undefined, error?: ApiError) => {
+    if (isPlain && stored)
+      return writtenOnce(
+        stored,
+        `${type} ${as}`,
+        () => `${JSON.stringify({ type, object: toVersion(resource, stored) })}\n`,
+      )
     const object = stored && toVersion(resource, stored)
     if (how.format === 'protobuf') {
       // A stream cannot change its form on the way: what has no place is left out, as the original does.

@@ -25,6 +25,16 @@ export function equalJson(a: unknown, b: unknown): boolean {
   )
 }
 
+/** The same of values in memory: a field that is undefined is none. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, at) => sameJson(item, b[at]))
+  if (!isMap(a) || !isMap(b)) return false
+  for (const key of Object.keys(a)) if (!sameJson(a[key], own(b, key))) return false
+  for (const key of Object.keys(b)) if (b[key] !== undefined && !Object.hasOwn(a, key)) return false
+  return true
+}
+
 /** JSON with sorted keys, so that equal values are equal texts. */
 export function stableText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stableText).join(',')}]`

@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { KubeClient, Resource } from '../../src/platform/kube/index.ts'
+import { Bencher } from '../ingest/process.ts'
+import { processOf } from '../rounds/reading.ts'
+import { here, namesOf, startHub } from './hub.ts'
+import type { Connected } from './members-process.ts'
+import { availableOf, BenchAuthority, makeMembers } from './membership.ts'
+
+/* What members cost that are only there: streams, signs of life, leases. Collecting is measured elsewhere. */
+
+const leases: Resource = {
+  ...{ group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease', namespaced: true },
+}
+const LEASE_NAME = 'managed-cluster-lease'
+export const LEASE_MS = 60_000
+const PROCESSES = 2
+/** Until what a crowd of new members causes is done. */
+const CALM_MS = 60_000
+
+export interface Heartbeats {
+  readonly members: number
+  readonly seconds: number
+  /** of the hub, over that time */
+  readonly cores: number
+  /** of the hub at rest, before the first of them came */
+  readonly restingCores: number
+  /** of the processes that play the members */
+  readonly membersCores: number
+  readonly rssMb: number
+  /** over as many lease durations as were watched */
+  readonly leaseWrites: number
+  readonly leaseDurations: number
+  /** within one lease duration of one member, at most */
+  readonly mostLeaseWrites: number
+  /** at the end */
+  readonly available: number
+  readonly ended: number
+  /** until all were declared, accepted and monitored; until all streams stood */
+  readonly declaredMs: number
+  readonly connectedMs: number
+}
+
+export async function measureHeartbeats(
+  bin: string,
+  directory: string,
+  { members, seconds }: { readonly members: number; readonly seconds: number },
+): Promise<Heartbeats> {
+  const authority = await BenchAuthority.make(directory)
+  // Rounds are not what is measured: they come once in the time.
+  await using hub = await startHub(bin, directory, { ...authority.env, RECONCILIATION_INTERVAL: '30m' })
+  await sleep(10_000)
+  const resting = await coresOf([hub.pid], 10)
+  const identities = await Promise.all(namesOf('beat', 0, members).map((name) => authority.identity(name)))
+  const declaredAt = performance.now()
+  await makeMembers(hub.kube, identities)
+  const declaredMs = performance.now() - declaredAt
+  const share = Math.ceil(members / PROCESSES)
+  const { key } = authority
+  const players = Array.from(
+    { length: PROCESSES },
+    () => new Bencher(here('members-process.ts'), { address: hub.address, key }),
+  )
+  await using _ = {
+    [Symbol.asyncDispose]: async () => void (await Promise.all(players.map((player) => player[Symbol.asyncDispose]()))),
+  }
+  const connected = await Promise.all(
+    players.map((player, index) => player.ask<Connected>(identities.slice(index * share, (index + 1) * share))),
+  )
+  while ((await availableOf(hub.kube)) < members) await sleep(2_000)
+  await sleep(CALM_MS)
+  const [cores = 0, ...ofMembers] = await coresEachOf([hub.pid, ...players.map(({ pid }) => pid)], seconds)
+  const { rssMb } = processOf(hub.pid)
+  const written = await leaseWrites(hub.kube, 2)
+  const ended = await Promise.all(players.map((player) => player.ask<number>('ended')))
+  return {
+    ...{ members, seconds, cores, restingCores: resting, rssMb, declaredMs },
+    membersCores: ofMembers.reduce((sum, one) => sum + one, 0),
+    ...written,
+    available: await availableOf(hub.kube),
+    ended: ended.reduce((sum, one) => sum + one, 0),
+    connectedMs: Math.max(...connected.map(({ tookMs }) => tookMs)),
+  }
+}
+
+const coresOf = async (pids: readonly number[], seconds: number): Promise<number> =>
+  (await coresEachOf(pids, seconds)).reduce((sum, one) => sum + one, 0)
+
+async function coresEachOf(pids: readonly number[], seconds: number): Promise<number[]> {
+  const before = pids.map((pid) => processOf(pid).cpuMs)
+  const at = performance.now()
+  await sleep(seconds * 1000)
+  const tookMs = performance.now() - at
+  return pids.map((pid, index) => (processOf(pid).cpuMs - (before[index] ?? 0)) / tookMs)
+}
+
+/** As the API tells them: each write is an event. */
+async function leaseWrites(
+  kube: KubeClient,
+  leaseDurations: number,
+): Promise<Pick<Heartbeats, 'leaseWrites' | 'leaseDurations' | 'mostLeaseWrites'>> {
+  const stop = AbortSignal.timeout(leaseDurations * LEASE_MS)
+  const times = new Map<string, number[]>()
+  const fieldSelector = `metadata.name=${LEASE_NAME}`
+  for await (const event of kube.watch(leases, { fieldSelector, signal: stop })) {
+    if (event.type !== 'modified' && event.type !== 'added') continue
+    const { namespace = '' } = event.object.metadata
+    times.set(namespace, [...(times.get(namespace) ?? []), performance.now()])
+  }
+  const all = [...times.values()]
+  const within = (one: readonly number[]) =>
+    Math.max(...one.map((from) => one.filter((at) => at >= from && at < from + LEASE_MS).length))
+  return {
+    leaseDurations,
+    leaseWrites: all.reduce((sum, one) => sum + one.length, 0),
+    mostLeaseWrites: Math.max(0, ...all.map(within)),
+  }
+}
