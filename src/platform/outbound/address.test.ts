@@ -51,6 +51,8 @@ describe('an address', () => {
     ['::1', 'loopback'],
     ['::ffff:127.0.0.1', 'loopback'],
     ['10.1.2.3', 'private'],
+    ['100.64.0.1', 'shared'],
+    ['198.19.255.255', 'shared'],
     ['fd00:ec2::253', 'private'],
     ['8.8.8.8', 'internet'],
     ['nonsense', undefined],

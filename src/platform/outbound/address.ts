@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Where an address leads. `unusable`: nobody is there to be asked, or everybody is. */
-export type AddressKind = 'internet' | 'private' | 'loopback' | 'link-local' | 'metadata' | 'unusable'
+/** Where an address leads. `shared`: between carriers, or for benchmarks; `unusable`: nobody is there to be asked, or everybody is. */
+export type AddressKind = 'internet' | 'private' | 'shared' | 'loopback' | 'link-local' | 'metadata' | 'unusable'
 
 type Net = readonly [net: string, bits: number]
 
@@ -25,10 +25,15 @@ const V4: readonly (readonly [AddressKind, readonly Net[]])[] = [
     'private',
     [
       ['10.0.0.0', 8],
-      ['100.64.0.0', 10],
       ['172.16.0.0', 12],
       ['192.0.0.0', 24],
       ['192.168.0.0', 16],
+    ],
+  ],
+  [
+    'shared',
+    [
+      ['100.64.0.0', 10],
       ['198.18.0.0', 15],
     ],
   ],

@@ -15,3 +15,4 @@ export {
   type OutboundUse,
   systemNames,
 } from './guard.ts'
+export { type SinkAddresses, sinkHostProblem } from './sink-hosts.ts'
