@@ -1,6 +1,8 @@
 import { X509Certificate } from 'node:crypto'
+import type { KollectKnown } from '#kinds'
 import type { ConfigReader } from '#runtime'
 import { parseKeys } from '#sealing'
+import { inventoryKnown } from '../inventory-config.ts'
 import { fileText } from './config-access.ts'
 
 /** Where the embedded Kubernetes API listens, and whose certificates it takes. */
@@ -11,6 +13,8 @@ export interface ControlPlaneConfig {
   /** keys that seal what is stored, the one in force first; none: one is made and kept in the data folder */
   readonly encryptionKeys: readonly Buffer[]
   readonly memberCa: AuthorityConfig
+  /** by what objects of inventory are judged */
+  readonly inventory: KollectKnown
 }
 
 /** The CA that signs members. */
@@ -38,6 +42,7 @@ export function controlPlane(read: ConfigReader): ControlPlaneConfig {
     encryptionKeys: encryptionKeys(read),
     ...(clientCa !== undefined && { clientCa }),
     memberCa: authorityOf(read),
+    inventory: inventoryKnown(read),
   }
 }
 

@@ -11,7 +11,16 @@ import {
   MASTERS,
   ObjectsLostError,
 } from '#apiserver'
-import { kinds, kollectKinds, ocmAdmission, ocmKinds } from '#kinds'
+import {
+  DEFAULT_MAX_EXPORT_BYTES,
+  type KollectKnown,
+  kinds,
+  kollectAdmission,
+  kollectKinds,
+  ocmAdmission,
+  ocmKinds,
+  refusedKollectKinds,
+} from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import type { Logger, Metrics } from '#runtime'
 import { createSealer, keptKeys, type Sealer } from '#sealing'
@@ -38,6 +47,8 @@ export interface ControlPlaneOptions {
   readonly encryptionKeys?: readonly Buffer[]
   /** opens the hub's CA, once nobody else has the folder: members that it signed are known by their certificates */
   readonly openAuthority?: (sealer: Sealer) => Promise<ClientAuthorities>
+  /** by what objects of inventory are judged; default: strictly, with sinks anywhere */
+  readonly inventory?: KollectKnown
   readonly version: string
   /** start with the objects that are left where some were lost */
   readonly acceptLoss?: boolean
@@ -51,6 +62,7 @@ export async function openControlPlane({
   clientCa,
   encryptionKeys = [],
   openAuthority,
+  inventory = { semantics: 'strict', maxExportBytes: DEFAULT_MAX_EXPORT_BYTES },
   version,
   acceptLoss = false,
   logger,
@@ -68,7 +80,7 @@ export async function openControlPlane({
     name: 'clusterpulse',
     defaultRoles: true,
     ...(clientCa && { clientCa }),
-    admission: ocmAdmission,
+    admission: [...ocmAdmission, ...kollectAdmission(inventory)],
     converters: ocmKinds.flatMap(({ converters }) => converters),
     version: {
       gitVersion: `v1.33.0+clusterpulse-${version.replace('+', '.')}`,
@@ -77,7 +89,7 @@ export async function openControlPlane({
     logger,
   })
   try {
-    for (const kind of [...kinds, ...ocmKinds, ...kollectKinds])
+    for (const kind of [...kinds, ...ocmKinds, ...kollectKinds, ...refusedKollectKinds])
       await server.objects.put(kind.crd({ converts: true }) as unknown as ApiObject) // a CRD is an API object
     const namespaces = { group: '', version: 'v1', plural: 'namespaces' }
     if (!server.objects.get(namespaces, { name: HUB_NAMESPACE })) {

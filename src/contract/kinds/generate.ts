@@ -15,6 +15,7 @@ import {
   kollectScope,
   kollectSnapshotSink,
   kollectTarget,
+  refusedKollectKinds,
 } from './kollect/index.ts'
 import { metricSource } from './metric-source.ts'
 import { monitorAccessPolicy } from './monitor-access-policy.ts'
@@ -108,7 +109,9 @@ const KOLLECT_INTRO = `# Kinds of inventory
 
 Group, names, version and fields are those of Kollect (\`kollect.dev/v1alpha1\`), so that manifests written for it apply here. The hub
 made by \`up\` serves them; a cluster gets them from \`deploy/crds/kollect\` (\`npx clusterpulse crds --kollect\`). What a schema cannot say is
-said at admission, and by \`npx clusterpulse validate\` before. See the [guide](../guide/inventory.md) for what is built so far.`
+said at admission, and by \`npx clusterpulse validate\` before. The kinds of older versions whose sinks belonged to the cluster
+(\`${refusedKollectKinds.map(({ kind }) => kind).join('`, `')}\`) are defined as well: whoever applies one is
+told what to write instead. See the [guide](../guide/inventory.md) for what is built so far.`
 
 const filesOf = (of: readonly Kind<unknown, unknown>[], folder: string): GeneratedFile[] => {
   const crds = of.map((kind) => ({
@@ -133,7 +136,7 @@ export function generateKinds(): readonly GeneratedFile[] {
   return [
     ...filesOf(kinds, 'deploy/crds'),
     ...filesOf(ocmKinds, 'deploy/crds/ocm'),
-    ...filesOf(kollectKinds, 'deploy/crds/kollect'),
+    ...filesOf([...kollectKinds, ...refusedKollectKinds], 'deploy/crds/kollect'),
     { path: 'docs/reference/kinds.md', text: kindReference() },
     { path: 'docs/reference/ocm-kinds.md', text: kindReference(ocmKinds, OCM_INTRO) },
     { path: 'docs/reference/kollect-kinds.md', text: kindReference(kollectKinds, KOLLECT_INTRO) },

@@ -303,12 +303,14 @@ function at(schema: TSchema, pointer: string): Readonly<Record<string, unknown>>
 
 function sentence(error: SchemaError, schema: Readonly<Record<string, unknown>>): string {
   if (typeof schema.faultMessage === 'string' && error.keyword !== 'type') return schema.faultMessage
-  if (error.keyword === 'anyOf' && Array.isArray(schema.anyOf)) {
-    const values = schema.anyOf.map((branch) => (isRecord(branch) ? branch.const : undefined))
-    return `must be one of ${values.map((value) => JSON.stringify(value)).join(', ')}`
-  }
+  if (error.keyword === 'anyOf' && Array.isArray(schema.anyOf))
+    return oneOf(schema.anyOf.map((branch) => (isRecord(branch) ? branch.const : undefined)))
+  if (error.keyword === 'enum' && Array.isArray(schema.enum)) return oneOf(schema.enum)
   return error.message
 }
+
+const oneOf = (values: readonly unknown[]): string =>
+  `must be one of ${values.map((value) => JSON.stringify(value)).join(', ')}`
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

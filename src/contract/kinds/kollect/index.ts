@@ -3,9 +3,12 @@
  * goes (sinks), and what bounds it (scopes). Names, fields and defaults are those of `kollect.dev/v1alpha1`, so that manifests
  * written for it apply unchanged.
  */
+export { kollectAdmission } from './admission.ts'
+export { refusedKollectKinds } from './cluster-sinks.ts'
 export { type KollectConnectionTest, type KollectConnectionTestSpec, kollectConnectionTest } from './connection-test.ts'
 export { type KollectDatabaseSink, type KollectDatabaseSinkSpec, kollectDatabaseSink } from './database-sink.ts'
 export { type KollectEventSink, type KollectEventSinkSpec, kollectEventSink } from './event-sink.ts'
+export { goDurationMs, type KollectKnown, type KollectSemantics, kollectFaults } from './faults/index.ts'
 export {
   type KollectClusterInventory,
   type KollectClusterInventorySpec,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Kind, ocmKinds } from '#kinds'
+import { type Kind, kollectKinds, ocmKinds, refusedKollectKinds } from '#kinds'
 import { type Answer, type Subject, subjects } from './behaviour/subject.ts'
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
@@ -37,22 +37,24 @@ const cells = ({ body }: Answer) => ({
   ),
 })
 
+const ours: readonly Kinds[] = [...ocmKinds, ...kollectKinds]
+
 describe.skipIf(original?.skip)(
-  `kinds of Open Cluster Management beside a real kube-apiserver (${original?.skip ?? 'found'})`,
+  `kinds of Open Cluster Management and of inventory beside a real kube-apiserver (${original?.skip ?? 'found'})`,
   () => {
     const both: Subject[] = []
     beforeAll(async () => {
       for (const subject of [embedded, original]) if (subject) both.push(await subject.start())
-      const namespaces = new Set(ocmKinds.map((kind) => exampleOf(kind).metadata.namespace).filter(Boolean))
+      const namespaces = new Set(ours.map((kind) => exampleOf(kind).metadata.namespace).filter(Boolean))
       for (const subject of both) {
         for (const name of namespaces) await subject.ask('POST', '/api/v1/namespaces', { body: { metadata: { name } } })
-        for (const kind of ocmKinds) {
+        for (const kind of [...ours, ...refusedKollectKinds]) {
           const { code, body } = await subject.ask('POST', CRDS, { body: kind.crd() })
           expect(code, JSON.stringify(body)).toBe(201)
         }
       }
       for (const subject of both)
-        for (const kind of ocmKinds)
+        for (const kind of ours)
           await vi.waitFor(async () => expect((await subject.ask('GET', pathOf(kind, kind.version))).code).toBe(200), {
             timeout: 30_000,
           })
@@ -64,7 +66,7 @@ describe.skipIf(original?.skip)(
       expect(ours).toEqual(theirs)
     }
 
-    describe.each(ocmKinds.map((kind) => ({ name: kind.definition.kind, kind })))('$name', ({ kind }) => {
+    describe.each(ours.map((kind) => ({ name: kind.definition.kind, kind })))('$name', ({ kind }) => {
       const versions = (kind.crd().spec.versions as { name: string }[]).map(({ name }) => name)
 
       it('is defined without a word of complaint: names, structure and schema are taken as they are', () =>
