@@ -3,6 +3,7 @@ import type { ClusterMonitorFlags } from '#hub'
 import type { ExplainOptions } from './access.ts'
 import type { TestOptions } from './access-test.ts'
 import type { SourceTestOptions } from './metricsource-test.ts'
+import { type SinkWord, sinkWords } from './sink-words.ts'
 import { type TopSort, type TopWord, topSorts, topWords } from './top-words.ts'
 import {
   type Noun,
@@ -34,6 +35,8 @@ export interface Actions {
   bootstrapKubeconfig(options: BootstrapOptions): Promise<void>
   crds(options: { readonly ocm?: true; readonly kollect?: true }): Promise<void>
   simulate(options: SimulateOptions): Promise<void>
+  validate(paths: readonly string[], options: ValidateFlags): Promise<void>
+  init(folder: string, options: InitFlags): Promise<void>
   probe(url: string): Promise<void>
   explainAccess(options: ExplainOptions): Promise<void>
   testAccess(options: TestOptions): Promise<void>
@@ -133,6 +136,21 @@ export interface ExpressionOptions {
   readonly context: string
   readonly at?: string
   readonly functions?: boolean
+}
+export interface InitFlags {
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly kind?: string
+  readonly namespace?: string
+  readonly cluster?: string
+  readonly sink?: SinkWord
+  readonly endpoint?: string
+  readonly yes?: boolean
+}
+export interface ValidateFlags {
+  readonly namespace: string
+  readonly semantics: string
+  readonly output: 'text' | 'json'
 }
 export interface SimulateOptions {
   readonly clusters: number
@@ -528,6 +546,43 @@ export function program(actions: Actions, version: string): Command {
     .action((options) => actions.crds(options))
 
   cli
+    .command('init')
+    .description(
+      'write a starting set of manifests of inventory (kollect.dev): asks which kind, of which namespace, and where its rows shall go, and looks into the cluster for values worth taking',
+    )
+    .argument('[folder]', 'where to; it must be empty, or not there', './collect-config')
+    .option('--kubeconfig <file>', 'of the cluster (default: $KUBECONFIG, then ~/.kube/config, where there is one)')
+    .option('--context <name>', 'context of the kubeconfig (default: its current one)')
+    .option('--kind <kind>', 'kind of the objects: Deployment, or Certificate.v1.cert-manager.io')
+    .option('-n, --namespace <name>', 'namespace of the objects, and of the manifests')
+    .option('--cluster <name>', 'what this cluster is called in the sink (default: by the context)')
+    .addOption(new Option('--sink <type>', 'where the rows go').choices([...sinkWords]))
+    .option('--endpoint <address>', 'address of the sink; of postgres the connection string')
+    .option('-y, --yes', 'ask nothing: what no option says is as usual')
+    .addHelpText('after', '\nExit status: 0; 2 where nothing was written.')
+    .action((folder: string, options: InitFlags) => actions.init(folder, options))
+
+  cli
+    .command('validate')
+    .description(
+      'judge manifests of inventory (kollect.dev) as admission does, without a cluster: every fault with its file, document and path',
+    )
+    .argument('<paths...>', 'files, folders with all that is in them, - for standard input')
+    .option('-n, --namespace <name>', 'namespace of objects that name none', 'default')
+    .addOption(
+      new Option('--semantics <which>', 'strict, or as Kollect took them (KOLLECT_SEMANTICS)')
+        .choices(['strict', 'original'])
+        .env('KOLLECT_SEMANTICS')
+        .default('strict'),
+    )
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
+    .addHelpText(
+      'after',
+      '\nExit status: 0 where all of it can be used; 1 where an object names another that is not among the manifests, as far as some of\nthat kind are; 2 where something cannot be used, or there is nothing to judge.',
+    )
+    .action((paths: readonly string[], options: ValidateFlags) => actions.validate(paths, options))
+
+  cli
     .command('simulate')
     .description('serve simulated member clusters until stopped, and write a kubeconfig for them')
     .addOption(new Option('--clusters <n>', 'how many clusters').argParser(count(1, 5000)).default(3))
@@ -575,6 +630,8 @@ export function commandReference(): string {
       bootstrapKubeconfig: none,
       crds: none,
       simulate: none,
+      validate: none,
+      init: none,
       probe: none,
       explainAccess: none,
       testAccess: none,

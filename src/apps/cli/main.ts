@@ -189,9 +189,27 @@ const actions: Actions = {
   },
 
   async crds({ ocm, kollect }) {
-    const { crdYaml, kinds, kollectKinds, ocmKinds } = await import('#kinds')
-    const wanted = [...(ocm ? ocmKinds : []), ...(kollect ? kollectKinds : [])]
+    const { crdYaml, kinds, kollectKinds, ocmKinds, refusedKollectKinds } = await import('#kinds')
+    const wanted = [...(ocm ? ocmKinds : []), ...(kollect ? [...kollectKinds, ...refusedKollectKinds] : [])]
     process.stdout.write(crdYaml(wanted.length > 0 ? wanted : kinds))
+  },
+
+  async init(folder, { yes, ...options }) {
+    const { init } = await import('./init.ts')
+    const { asker } = await import('./ask.ts')
+    await using terminal = yes || !process.stdin.isTTY ? undefined : asker()
+    const wish = {
+      ...{ ...options, folder, environment: process.env, signal: terminal?.signal ?? new AbortController().signal },
+      ...(terminal && { ask: terminal.ask }),
+    }
+    answered(await ofManifests(() => init(wish)))
+  },
+
+  async validate(paths, options) {
+    const { validate } = await import('./validate.ts')
+    const { text, notes, status } = await ofManifests(() => validate({ ...options, paths, environment: process.env }))
+    show({ text, notes })
+    process.exitCode = status
   },
 
   async simulate(options) {
@@ -203,6 +221,16 @@ const actions: Actions = {
     const answer = await fetch(url, { signal: AbortSignal.timeout(4_000) })
     if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
   },
+}
+
+/** Work on manifests: what is wrong with them, or that there are none, is exit status 2. */
+async function ofManifests<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    process.exitCode = 2
+    throw error
+  }
 }
 
 /** Rows, once or as they change, until a signal. */
@@ -272,7 +300,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   } catch (error) {
     const { failureOf } = await import('./failure.ts')
     const { text, status } = failureOf(error)
-    process.exitCode = status
+    process.exitCode ??= status
     process.stderr.write(`clusterpulse: ${text}\n`)
     // What was begun before the failure must not keep a process that does nothing.
     setTimeout(() => process.exit(), LAST_MOMENT_MS).unref()

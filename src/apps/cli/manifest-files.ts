@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Document, isNode, isScalar, LineCounter, parseAllDocuments } from 'yaml'
 import { FleetError } from '#model'
 
@@ -56,7 +57,19 @@ export function objectsOf(paths: readonly string[]): Readonly<Record<string, unk
   return paths.flatMap((path) => yamlOf(path, textOf(path)).flatMap(flattened))
 }
 
-function flattened(value: unknown): Readonly<Record<string, unknown>>[] {
+/** The files of a folder and of those in it that hold manifests by their names, in order; hidden ones are left out. */
+export function manifestsIn(folder: string): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
+  return entries.flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.name.startsWith('.')) return []
+    if (entry.isDirectory()) return manifestsIn(path)
+    return entry.isFile() && /\.(ya?ml|json)$/.test(entry.name) ? [path] : []
+  })
+}
+
+/** The objects of a document: a list of them is taken apart. */
+export function flattened(value: unknown): Readonly<Record<string, unknown>>[] {
   if (Array.isArray(value)) return value.flatMap((item, at) => flattened(from(value, [at], item)))
   if (!isRecord(value)) return []
   if (!Array.isArray(value.items)) return [value]

@@ -1,0 +1,139 @@
+import { stringify } from 'yaml'
+import { type GroupVersionKind, KOLLECT_API_VERSION, type KollectAttribute } from '#kinds'
+import type { SinkWord } from './sink-words.ts'
+
+/** All that a starting set of manifests is made of. */
+export interface Start {
+  readonly kind: GroupVersionKind
+  readonly attributes: readonly KollectAttribute[]
+  readonly namespace: string
+  /** identity of the cluster in the sink */
+  readonly cluster: string
+  readonly sink: SinkWord
+  /** where the sink is; of postgres it stands in the Secret */
+  readonly endpoint: string
+}
+
+/** A file of the set, with the object that is in it. */
+export interface StartFile {
+  readonly name: string
+  readonly object: StartObject
+  readonly text: string
+}
+
+export interface StartObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace: string }
+  readonly [field: string]: unknown
+}
+
+/** Where sinks usually are, to be replaced. */
+export const endpoints: Readonly<Record<SinkWord, string>> = {
+  postgres: 'postgres://inventory:change-me@postgres.example.com:5432/inventory',
+  git: 'https://git.example.com/platform/inventory.git',
+  s3: 's3://inventory/fleet',
+  nats: 'tls://nats.example.com:4222',
+  kafka: 'kafka.example.com:9093',
+  none: '',
+}
+
+const PATH = 'clusters/{cluster}/inventory/{namespace}/{name}{extension}'
+
+/** Kind, reference of the inventory, spec and Secret of a sink. */
+interface SinkParts {
+  readonly kind: string
+  readonly refs: string
+  readonly spec: (endpoint: string) => Readonly<Record<string, unknown>>
+  readonly secret: (endpoint: string) => Readonly<Record<string, string>>
+}
+
+const SECRET = { secretRef: { name: 'inventory-sink' } }
+const parts: Readonly<Record<Exclude<SinkWord, 'none'>, SinkParts>> = {
+  postgres: {
+    kind: 'KollectDatabaseSink',
+    refs: 'databaseSinkRefs',
+    spec: () => ({
+      postgres: { databaseRef: { name: 'inventory-sink' }, table: 'inventory' },
+      options: { statement_timeout: '30s' },
+    }),
+    secret: (dsn) => ({ dsn }),
+  },
+  git: {
+    kind: 'KollectSnapshotSink',
+    refs: 'snapshotSinkRefs',
+    spec: (endpoint) => ({ endpoint, ...SECRET, pathTemplate: PATH, git: { branch: 'main' } }),
+    secret: () => ({ token: 'change-me' }),
+  },
+  s3: {
+    kind: 'KollectSnapshotSink',
+    refs: 'snapshotSinkRefs',
+    spec: (endpoint) => ({ endpoint, ...SECRET, pathTemplate: PATH }),
+    secret: () => ({ accessKeyID: 'change-me', secretAccessKey: 'change-me' }),
+  },
+  nats: {
+    kind: 'KollectEventSink',
+    refs: 'eventSinkRefs',
+    spec: (endpoint) => ({ endpoint, ...SECRET, nats: { subject: 'inventory.{cluster}.{namespace}.{name}' } }),
+    secret: () => ({ token: 'change-me' }),
+  },
+  kafka: {
+    kind: 'KollectEventSink',
+    refs: 'eventSinkRefs',
+    spec: (endpoint) => ({
+      ...SECRET,
+      kafka: { brokers: endpoint.split(',').map((one) => one.trim()), topic: 'inventory' },
+    }),
+    secret: () => ({ username: 'inventory', password: 'change-me' }),
+  },
+}
+
+/** The files of a starting set. */
+export function startFiles({ kind, attributes, namespace, cluster, sink, endpoint }: Start): readonly StartFile[] {
+  const name = kind.kind.toLowerCase()
+  const object = (kindName: string, objectName: string, spec: object) => ({
+    apiVersion: KOLLECT_API_VERSION,
+    kind: kindName,
+    metadata: { name: objectName, namespace },
+    spec,
+  })
+  const taken = sink === 'none' ? undefined : parts[sink]
+  return [
+    file(
+      'profile.yaml',
+      `Which values are taken of each ${kind.kind}.`,
+      object('KollectProfile', name, { targetGVK: kind, attributes }),
+    ),
+    file(
+      'target.yaml',
+      `Which objects: those of the namespace ${namespace}.`,
+      object('KollectTarget', name, { profileRef: name, includedNamespaces: [namespace] }),
+    ),
+    file(
+      'inventory.yaml',
+      'The rows of every target of the namespace, and the sinks they go to.',
+      object('KollectInventory', 'inventory', taken ? { [taken.refs]: ['sink'] } : {}),
+    ),
+    ...(taken
+      ? [
+          file(
+            'sink.yaml',
+            `Where the rows go: ${sink}, under the name of this cluster.`,
+            object(taken.kind, 'sink', { type: sink, cluster, ...taken.spec(endpoint) }),
+          ),
+          file('secret.yaml', 'Credentials of the sink: put your own here, and keep the file out of git.', {
+            apiVersion: 'v1',
+            kind: 'Secret',
+            metadata: { name: 'inventory-sink', namespace },
+            stringData: taken.secret(endpoint),
+          }),
+        ]
+      : []),
+  ]
+}
+
+const file = (name: string, says: string, object: StartObject): StartFile => ({
+  name,
+  object,
+  text: `# ${says}\n${stringify(object, { lineWidth: 0 })}`,
+})
