@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClusterView } from '#http'
+import type { ManagedClusterStatus } from '#kinds'
 import { accessForContext, createKubeClient, loadKubeconfig, type OwnedKubeClient } from '#kube'
 import { clusterpulse, eventually, type Running } from '../process.ts'
 
@@ -165,6 +166,28 @@ describe('joining', () => {
     })
     await eventually(() => isPushed('north'), yes, 30_000)
   }, 60_000)
+
+  it('two agents with one certificate: the newer is served, the other waits, and a condition names both', async () => {
+    const first = machine('both', await tokenFor('both'))
+    await waits(first)
+    expect((await run('accept', 'both')).code).toBe(0)
+    await eventually(() => isPushed('both'), yes, 30_000)
+    await mkdir(join(directory, 'copy/identity'), { recursive: true, mode: 0o700 })
+    await cp(join(directory, 'both/identity/member.json'), join(directory, 'copy/identity/member.json'))
+    const second = machine('copy')
+    const path = '/apis/cluster.open-cluster-management.io/v1/managedclusters/both'
+    const single = async () => {
+      const { status } = (await kube.request('GET', path)) as { status?: ManagedClusterStatus }
+      return status?.conditions?.find(({ type }) => type === 'SingleAgent')
+    }
+    const condition = await eventually(single, (one) => one?.status === 'False', 60_000)
+    expect(condition?.message).toMatch(
+      /identity of this cluster: [\w-]+ at 127\.0\.0\.1 and [\w-]+ at 127\.0\.0\.1: the newer/,
+    )
+    expect((await view('both'))?.agent).toMatchObject({ connected: true })
+    const told = () => Promise.resolve(`${first.stderr()}${second.stderr()}`)
+    await eventually(told, (said) => said.includes('another agent uses the identity of this cluster'), 30_000)
+  }, 150_000)
 
   it('a machine that is denied while it waits is told why, and ends', async () => {
     const agent = machine('south', await tokenFor('south'))

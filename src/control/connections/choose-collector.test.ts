@@ -50,6 +50,11 @@ describe('who reads a cluster', () => {
     ['a hub that receives no agents', { receivesAgents: false }, 'hub: False NoAgent'],
     ['the same without a way', { receivesAgents: false, isReachable: false }, 'none, lost: False NoAgent'],
     ['an agent that delivers', { isDelivering: true, facts: agent(), hadAgent: true }, 'agent: True Delivering'],
+    [
+      'one of two that claim to be it',
+      { isDelivering: true, facts: agent({ reason: 'two agents use the identity: a and b' }), hadAgent: true },
+      'agent: True TwoAgents',
+    ],
     ['no agent ever', {}, 'hub, deploy: False NoAgent'],
     ['collectors that show one token', { tokenSharedWith: ['east'] }, 'hub, deploy: False TokenShared'],
     ['the same, but an agent of ours', { ...had, tokenSharedWith: ['east'] }, 'wait: False AgentAway'],

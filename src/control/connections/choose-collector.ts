@@ -119,6 +119,7 @@ function isSilent({ isDelivering, lastBatchAt, intervalMs, now }: CollectorInput
 const isOld = (at: number, { intervalMs, now }: Pick<CollectorInputs, 'intervalMs' | 'now'>) =>
   now - at > SILENT_INTERVALS * intervalMs
 
+const ONE_OF_TWO = 'the newer stream is served, the other is made to wait; stop one of them'
 const MEANWHILE = '; the hub collects by itself meanwhile'
 const NOT_RECEIVING = 'this hub receives no agents'
 
@@ -136,7 +137,10 @@ function delivering(facts: AgentFacts | undefined): CollectorCondition {
       ? ''
       : `; its clock is ${Math.abs(offBy)} s ${offBy > 0 ? 'ahead' : 'behind'}, and times are corrected for it`
   const message = `the agent${version} is connected and its batches are accepted${clock}`
-  return { status: 'True', reason: 'Delivering', message }
+  // While it is connected, its reason says who else claims to be it.
+  const other = facts?.reason ?? ''
+  if (other === '') return { status: 'True', reason: 'Delivering', message }
+  return { status: 'True', reason: 'TwoAgents', message: `${message}; ${other}: ${ONE_OF_TWO}` }
 }
 
 /** Why no agent delivers; what follows from that is added. */

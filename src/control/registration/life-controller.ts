@@ -30,11 +30,11 @@ export class LifeController extends Controller {
   }
 }
 
-/** What of a cluster's state must not wait: whether its agent is there, its API server answers it, and what it claims. */
+/** What of a cluster's state must not wait: whether its agent is there and alone, its API server answers it, and what it claims. */
 export function signOf(state: ClusterState | undefined): string {
   if (!state?.agent) return ''
-  const { connected, since } = state.agent
+  const { connected, since, reason } = state.agent
   const answers = Object.values(state.parts).some(({ outcome }) => outcome !== 'unreachable')
   const claims = state.parts.cluster?.items.get('cluster')?.claims
-  return JSON.stringify([connected, connected ? 0 : since, answers, claims])
+  return JSON.stringify([connected, connected ? reason : since, answers, claims])
 }

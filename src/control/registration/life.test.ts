@@ -165,6 +165,20 @@ describe('a member on our stream', () => {
     expect(await taints()).toEqual([])
   })
 
+  it('says who else speaks for it, and that nobody does any more', async () => {
+    await start()
+    await joined()
+    expect(await said(api, 'east', CONDITIONS.singleAgent)).toBeUndefined()
+    const reason = 'two agents use the identity of this cluster: a at 10.0.0.1 and b at 10.0.0.2'
+    await fleet.tells('east', { agent: anAgent(clock.now(), { reason }) })
+    await until(async () => expect(await said(api, 'east', CONDITIONS.singleAgent)).toBe('False TwoAgents'))
+    const condition = (await memberOf(api, 'east')).status?.conditions?.find(({ type }) => type === 'SingleAgent')
+    expect(condition?.message).toMatch(/a at 10\.0\.0\.1 and b at 10\.0\.0\.2: the newer stream is served/)
+    expect(await available()).toBe('True ManagedClusterAvailable')
+    await fleet.tells('east', { agent: anAgent(clock.now()) })
+    await until(async () => expect(await said(api, 'east', CONDITIONS.singleAgent)).toBe('True OneAgent'))
+  })
+
   it('shows a claim at once when it changes, though amounts wait', async () => {
     await start()
     await joined()

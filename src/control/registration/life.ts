@@ -9,7 +9,7 @@ import {
   type Reconciler,
 } from '#controller'
 import { isKubeError, type KubeClient, type ObjectKey } from '#kube'
-import { type Clock, type ClusterState, seconds } from '#model'
+import { type AgentFacts, type Clock, type ClusterState, seconds } from '#model'
 import type { Logger } from '#runtime'
 import type { StateReader } from '#state'
 import { apiAnswerOf, graceMs, judgeClock, judgeLease, judgeStream, leaseMs, type Verdict } from './availability.ts'
@@ -162,7 +162,7 @@ export class LifeReconciler implements Reconciler {
     if (verdict.said?.status === 'Unknown') massLoss.lost(member.metadata.name)
     if (!agent?.connected || !state) return this.#settle(member, ofAvailable(verdict), {}, signal, verdict.againMs)
     const leaseMs = await this.#renewLease(member, signal)
-    const said = [joined, ...ofAvailable(verdict), ...ofClock(member, agent.clockOffsetMs)]
+    const said = [joined, ...ofAvailable(verdict), ...ofClock(member, agent.clockOffsetMs), ...ofAgents(member, agent)]
     return this.#settle(member, said, newIn(member, memberFacts(state, member.status?.clusterClaims)), signal, leaseMs)
   }
 
@@ -253,6 +253,15 @@ const joined: SaidOf = {
   status: 'True',
   reason: 'ManagedClusterJoined',
   message: 'Managed cluster joined',
+}
+
+/** While an agent is connected, its reason says who else claims to be it. */
+function ofAgents(member: ManagedCluster, { reason: other }: Pick<AgentFacts, 'reason'>): readonly SaidOf[] {
+  const type = CONDITIONS.singleAgent
+  const message = 'One agent speaks for the cluster.'
+  if (other === '') return conditionOf(member, type) ? [{ type, status: 'True', reason: 'OneAgent', message }] : []
+  const served = 'the newer stream is served, the other is made to wait; stop one of them'
+  return [{ type, status: 'False', reason: 'TwoAgents', message: `${other}: ${served}` }]
 }
 
 const ofAvailable = ({ said }: Verdict): readonly SaidOf[] => (said ? [{ type: CONDITIONS.available, ...said }] : [])

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CLUSTER_SET_LABEL } from '#kinds'
-import { type KubeObject, namespaces, whole } from '#kube'
+import { isKubeError, type KubeObject, namespaces, whole } from '#kube'
 import {
   clusterRoleBindings,
   clusterRoles,
@@ -193,6 +193,68 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     expect(await exists(api, manifestWorks, 'w', 'never')).toBe(false)
   })
 
+  it.skipIf(skip)(
+    'one that is away holds nothing for longer than it is waited for, by priority all the same',
+    async () => {
+      const name = 'away'
+      await aMember(api, name)
+      await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toMatch(/^True/))
+      await there(api, name, 'Unknown')
+      await api.kube.create(managedClusterAddOns, anAddOn(name, 'metrics'))
+      await api.kube.create(manifestWorks, aWork(name, 'first'))
+      await api.kube.create(manifestWorks, aWork(name, 'last', '10'))
+      await api.kube.delete(managedClusters, { name })
+      await until(async () => expect(await said(api, name, CONDITIONS.deleting)).toBe('False ResourceRemaining'))
+      // It may come back: its add-on goes first, and nothing is torn from it.
+      expect(
+        (await api.kube.get(managedClusterAddOns, { name: 'metrics', namespace: name }))?.metadata.finalizers,
+      ).toEqual(['example.com/cleanup'])
+      expect(
+        (await api.kube.get(manifestWorks, { name: 'first', namespace: name }))?.metadata.deletionTimestamp,
+      ).toBeUndefined()
+      await hub.stop()
+      hub = await aHub(api, { removalPatienceMs: 0 })
+      await until(async () => expect(await exists(api, managedClusters, name)).toBe(false))
+      for (const work of ['first', 'last']) expect(await exists(api, manifestWorks, work, name)).toBe(false)
+      expect(await exists(api, managedClusterAddOns, 'metrics', name)).toBe(false)
+      const [group] = groupsOf(name)
+      expect(await may(api, group, self(name, 'get'))).toBe(false)
+      await hub.stop()
+      hub = await aHub(api)
+    },
+    40_000,
+  )
+
+  it.skipIf(skip)(
+    'one whose namespace does not end is told why, has no rights meanwhile, and gets it anew',
+    async () => {
+      const name = 'stuck'
+      const namespace = {
+        ...{ apiVersion: 'v1', kind: 'Namespace', metadata: { name, finalizers: ['example.com/held'] } },
+      }
+      await api.kube.create(whole(namespaces), namespace)
+      await api.kube.delete(whole(namespaces), { name })
+      const { uid } = (await api.kube.get(whole(namespaces), { name }))?.metadata ?? {}
+      await aMember(api, name, { accepted: false })
+      // Kubernetes refuses the acceptance itself where its admission knows the namespace; whoever came past that is told.
+      await change(api, name, { spec: { hubAcceptsClient: true } }).catch(() => undefined)
+      if ((await memberOf(api, name)).spec?.hubAcceptsClient) {
+        await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toBe('False Error'))
+        const { status } = await memberOf(api, name)
+        const condition = status?.conditions?.find(({ type }) => type === CONDITIONS.accepted)
+        expect(condition?.message).toMatch(/namespace stuck is being deleted; .*kubectl get namespace stuck -o yaml/)
+      }
+      const [group] = groupsOf(name)
+      expect(await may(api, group, leases(name))).toBe(false)
+      await release(api, name)
+      await until(() => change(api, name, { spec: { hubAcceptsClient: true } }).then(() => undefined))
+      await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toBe('True HubClusterAdminAccepted'))
+      expect((await api.kube.get(whole(namespaces), { name }))?.metadata.uid).not.toBe(uid)
+      expect(await may(api, group, leases(name))).toBe(true)
+    },
+    40_000,
+  )
+
   it.skipIf(skip).each(['kube-system', HUB_NAMESPACE])('none gets rights in the namespace %s', async (name) => {
     await aMember(api, name)
     await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toBe('False Error'))
@@ -276,13 +338,28 @@ const anAddOn = (namespace: string, name: string): KubeObject => ({
 const letGo = ({ kube }: TestApi, resource: typeof manifestWorks, namespace: string, name: string) =>
   kube.patch(resource, { name, namespace }, { metadata: { finalizers: null } }, { kind: 'merge' })
 
-async function there(api: TestApi, name: string): Promise<void> {
+/** What holds the namespace lets go; a real API server alone has nobody who would end it. */
+async function release({ kube }: TestApi, name: string): Promise<void> {
+  await kube.patch(whole(namespaces), { name }, { metadata: { finalizers: null } }, { kind: 'merge' })
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: [] } }
+  await kube
+    .request('PUT', `/api/v1/namespaces/${name}/finalize`, { body, contentType: 'application/json' })
+    .catch((error: unknown) => {
+      if (!isKubeError(error, 'not_found')) throw error // it went already
+    })
+}
+
+async function there(api: TestApi, name: string, available: 'True' | 'Unknown' = 'True'): Promise<void> {
   const now = new Date().toISOString()
   const { status } = await memberOf(api, name)
-  const condition = (type: string) => ({
-    ...{ type, status: 'True', reason: type, message: '' },
+  const condition = (type: string, status = 'True') => ({
+    ...{ type, status, reason: type, message: '' },
     lastTransitionTime: now,
   })
-  const conditions = [...(status?.conditions ?? []), condition(CONDITIONS.joined), condition(CONDITIONS.available)]
+  const conditions = [
+    ...(status?.conditions ?? []),
+    condition(CONDITIONS.joined),
+    condition(CONDITIONS.available, available),
+  ]
   await api.kube.patch(managedClusters, { name }, { status: { conditions } }, { kind: 'merge', subresource: 'status' })
 }

@@ -30,6 +30,8 @@ export const CONDITIONS = {
   available: 'ManagedClusterConditionAvailable',
   clock: 'ManagedClusterConditionClockSynced',
   deleting: 'Deleting',
+  /** ours: whether one agent speaks for the cluster; said once two did */
+  singleAgent: 'SingleAgent',
 } as const
 
 export const TAINTS = {

@@ -135,7 +135,9 @@ export class Housekeeping {
         if (this.#store.get(resource.collection, keyOf(object))) left++
       }
     }
-    if (left === 0) await this.#objects.finalizeNamespace(name, [])
+    // Once: what else holds it back is for others to end, and each write of it would bring us here again.
+    const { finalizers } = (namespace.spec ?? {}) as { readonly finalizers?: readonly string[] }
+    if (left === 0 && finalizers?.length) await this.#objects.finalizeNamespace(name, [])
   }
 
   async #emptyDefinition(definition: ApiObject): Promise<void> {

@@ -114,6 +114,34 @@ describe('housekeeping', () => {
     expect(objects.list(CONFIG_MAPS, { namespace: 'n' })).toEqual([])
   })
 
+  // It was written without end, and the process did nothing else any more.
+  it('leaves a namespace alone that somebody holds back, until they let go', async () => {
+    const { objects } = await aServer()
+    await objects.create({
+      ...{ apiVersion: 'v1', kind: 'Namespace' },
+      metadata: { name: 'n', finalizers: ['test.io/hold'] },
+    })
+    let writes = 0
+    const gone = new Promise<void>((resolve) => {
+      objects.watch(NAMESPACES, ({ type, object }) => {
+        if (object.metadata.name !== 'n') return
+        if (type === 'DELETED') resolve()
+        // Beyond these it would go on for ever: it is let go, so that the test ends.
+        else if (++writes === 10) void letGo()
+      })
+    })
+    const letGo = async () => {
+      const held = objects.get(NAMESPACES, { name: 'n' }) as ApiObject
+      await objects.update({ ...held, metadata: { ...held.metadata, finalizers: [] } })
+    }
+    await objects.delete(NAMESPACES, { name: 'n' })
+    await expect.poll(() => objects.get(NAMESPACES, { name: 'n' })?.spec).toEqual({ finalizers: [] })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(writes).toBeLessThan(5)
+    await letGo()
+    await gone
+  })
+
   it('goes on with a deletion after a restart', async () => {
     const dir = aDirectory()
     const first = await ApiServer.open({ storage: { kind: 'journal', dir } })

@@ -83,7 +83,7 @@ const world: SessionWorld = {
   received: () => [],
   heardTo: () => undefined,
   planOf: () => undefined,
-  enter: () => ({ epoch: 1, doubt: '', originals: { last: 0, recent: [] } }),
+  enter: () => ({ epoch: 1, doubt: undefined, originals: { last: 0, recent: [] } }),
   random: () => 0.5,
 }
 

@@ -11,9 +11,18 @@ export interface Holder {
   disconnect(code: string, message: string): void
 }
 
+/** Who speaks, as far as it is told from others of the same cluster. */
+export interface Peer {
+  /** of its buffer */
+  readonly identity: string
+  readonly address: string
+}
+
 interface Entry {
   holder: Holder | undefined
   identity: string
+  /** where its stream comes from */
+  address: string
   epoch: number
   /** facts of the last stream, once it has ended */
   last: AgentFacts | undefined
@@ -42,14 +51,15 @@ export class Places implements Agents {
   }
 
   /** The stream before is told that it is replaced. Two identities that take the place from each other are slowed down. */
-  enter(cluster: ClusterName, identity: string, holder: Holder): Place {
+  enter(cluster: ClusterName, { identity, address }: Peer, holder: Holder): Place {
     const now = this.#options.clock.now()
     const entry = this.#entries.get(cluster) ?? this.#add(cluster)
     entry.epoch = Math.max(entry.epoch + 1, now)
     const before = entry.holder
-    const { doubt, pauseMs } = this.#contested(cluster, entry, identity, now)
+    const { doubt, pauseMs } = this.#contested(cluster, entry, { identity, address }, now)
     entry.holder = holder
     entry.identity = identity
+    entry.address = address
     // Which buffers those are, the peer does not learn: who has stolen its token could declare lost what the other will number.
     before?.replaced(
       doubt ? 'another agent uses the identity of this cluster' : 'a newer stream of this cluster has come',
@@ -103,6 +113,7 @@ export class Places implements Agents {
     const entry: Entry = {
       holder: undefined,
       identity: '',
+      address: '',
       epoch: 0,
       last: undefined,
       originals: { last, recent: [] },
@@ -113,17 +124,23 @@ export class Places implements Agents {
   }
 
   // One that takes over from another is an agent that moved. One that takes it back is a second agent.
-  #contested(cluster: ClusterName, entry: Entry, identity: string, now: number): { doubt: string; pauseMs: number } {
+  #contested(
+    cluster: ClusterName,
+    entry: Entry,
+    { identity, address }: Peer,
+    now: number,
+  ): Pick<Place, 'doubt'> & { readonly pauseMs: number } {
     entry.flips = entry.flips.filter(({ at }) => now - at < FLIP_MEMORY_MS)
-    if (!entry.holder || entry.identity === identity) return { doubt: '', pauseMs: 0 }
+    if (!entry.holder || entry.identity === identity) return { doubt: undefined, pauseMs: 0 }
     entry.flips = [...entry.flips.slice(-15), { at: now, from: entry.identity, to: identity }]
     const returned = entry.flips.filter(({ from, to }) => from === entry.identity || to === entry.identity).length
     const back = entry.flips.slice(0, -1).some(({ from }) => from === identity)
-    if (!back) return { doubt: '', pauseMs: 0 }
-    const doubt = `two agents use the identity of this cluster: ${entry.identity} and ${identity}`
+    if (!back) return { doubt: undefined, pauseMs: 0 }
+    const message = `two agents use the identity of this cluster: ${entry.identity} at ${entry.address} and ${identity} at ${address}`
     const pauseMs = Math.min(300_000, 15_000 * 2 ** Math.min(returned, 5))
     this.#options.logger.warn({ cluster, origins: [entry.identity, identity], pauseMs }, 'two agents use one identity')
     this.#options.onContested()
-    return { doubt, pauseMs }
+    // One that stays away for longer than it is made to wait is gone.
+    return { doubt: { message, until: now + FLIP_MEMORY_MS }, pauseMs }
   }
 }

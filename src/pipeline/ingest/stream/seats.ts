@@ -38,7 +38,7 @@ export class Seats implements AsyncDisposable {
   /** @param identity of an original its address is the nearest to one: they have no name of their own */
   enter(cluster: ClusterName, identity: string, address: string, holder: Holder): Place {
     const known = identity === ORIGINAL_ORIGIN ? `${ORIGINAL_ORIGIN}@${address}` : identity
-    return this.#places.enter(cluster, known, holder)
+    return this.#places.enter(cluster, { identity: known, address }, holder)
   }
 
   /** @param now it came, went or delivers for the first time */

@@ -103,8 +103,8 @@ export interface SessionWorld {
 /** What outlives the streams of a cluster. */
 export interface Place {
   readonly epoch: number
-  /** '' or why this place is doubtful, for people */
-  readonly doubt: string
+  /** why this place is doubtful, for people, and until when that is said, ms since the Unix epoch */
+  readonly doubt: { readonly message: string; readonly until: number } | undefined
   readonly originals: OriginalNumbers
 }
 

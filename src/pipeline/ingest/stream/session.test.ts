@@ -35,7 +35,7 @@ function aWorld(changes: Partial<SessionWorld> & { readonly limit?: Partial<Stre
     received: () => [],
     heardTo: () => undefined,
     planOf: () => undefined,
-    enter: () => ({ epoch: 1, doubt: '', originals: { last: 0, recent: [] } }),
+    enter: () => ({ epoch: 1, doubt: undefined, originals: { last: 0, recent: [] } }),
     random: () => 0.5,
     ...rest,
   }

@@ -104,14 +104,15 @@ export class Session {
     return this.#opened?.stream.facts(this.#world, {
       connected,
       endedAt: now - this.#silentMs,
-      reason: this.#reason(),
+      reason: this.#reason(now),
     })
   }
 
-  #reason(): string {
+  #reason(now: number): string {
     if (this.#phase.tag === 'leaving') return this.#phase.farewell.message
     if (this.#phase.tag === 'ended') return this.#phase.reason
-    return this.#opened?.stream.registered.place.doubt ?? ''
+    const doubt = this.#opened?.stream.registered.place.doubt
+    return doubt && now < doubt.until ? doubt.message : ''
   }
 
   #handle(event: SessionEvent, now: number) {

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import { parseClusterName } from '#model'
+import { silentLogger } from '#runtime'
+import { ManualClock } from '../../../platform/controller/testing/manual-clock.ts'
+import { type Holder, Places } from './places.ts'
+
+const cluster = parseClusterName('edge')
+const MINUTE_MS = 60_000
+
+function aTable() {
+  const clock = new ManualClock(Date.parse('2026-01-01T00:00:00Z'))
+  const told: { readonly who: string; readonly message: string; readonly retryAfterMs: number }[] = []
+  let contested = 0
+  const places = new Places({
+    ...{ clock, logger: silentLogger, received: () => [] },
+    onContested: () => {
+      contested++
+    },
+  })
+  const enter = (who: string, address = `10.0.0.${who.length}`) => {
+    const holder: Holder = {
+      isDelivering: true,
+      facts: () => undefined,
+      replaced: (message, retryAfterMs) => told.push({ who, message, retryAfterMs }),
+      disconnect: () => undefined,
+    }
+    return places.enter(cluster, { identity: who, address }, holder)
+  }
+  return { clock, told, enter, contested: () => contested }
+}
+
+describe('the place of a cluster', () => {
+  it('goes to the newest stream; one that moved once is no second agent', () => {
+    const { told, enter, contested } = aTable()
+    expect(enter('a').doubt).toBeUndefined()
+    expect(enter('bb').doubt).toBeUndefined()
+    expect(told).toEqual([{ who: 'a', message: 'a newer stream of this cluster has come', retryAfterMs: 0 }])
+    expect(contested()).toBe(0)
+  })
+
+  it('is doubtful when one takes it back: both are named with where they are, and the other waits longer each time', () => {
+    const { clock, told, enter } = aTable()
+    const waits: number[] = []
+    let last = enter('a')
+    for (let n = 1; n < 8; n++) {
+      last = enter(n % 2 === 1 ? 'bb' : 'a')
+      waits.push(told.at(-1)?.retryAfterMs ?? 0)
+    }
+    expect(last.doubt?.message).toBe('two agents use the identity of this cluster: a at 10.0.0.1 and bb at 10.0.0.2')
+    expect(waits[0]).toBe(0)
+    expect(waits.slice(1)).toEqual(waits.slice(1).toSorted((a, b) => a - b))
+    expect(waits[1]).toBeGreaterThanOrEqual(30_000)
+    expect(waits.at(-1)).toBe(300_000)
+    // To the peer itself it is not said who the other is.
+    expect(told.map(({ message }) => message).join()).not.toMatch(/10\.0\.0/)
+    // It is said for as long as the other may still be waiting.
+    expect((last.doubt?.until ?? 0) - clock.now()).toBeGreaterThan(300_000)
+  })
+
+  it('is beyond doubt again when only one has come for ten minutes', async () => {
+    const { clock, enter } = aTable()
+    for (const who of ['a', 'bb', 'a']) enter(who)
+    await clock.advance(11 * MINUTE_MS)
+    expect(enter('bb').doubt).toBeUndefined()
+  })
+})
