@@ -326,6 +326,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const request = object.metadata.name
     const askedAt = clock.now()
     let said = ''
+    let signed: { readonly certificate: string; readonly fingerprint: string | undefined } | undefined
     for (;;) {
       const changed = this.#changed(cluster, signal)
       if (this.#revocationsOf(cluster) !== revocations) {
@@ -347,7 +348,10 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
         return
       }
       if (state.kind === 'signed' && isAccepted) {
-        const fingerprint = fingerprintIn(state.certificate)
+        // Looked at again after it was handed out: it is the same.
+        if (signed?.certificate !== state.certificate)
+          signed = { certificate: state.certificate, fingerprint: fingerprintIn(state.certificate) }
+        const { fingerprint } = signed
         if (fingerprint === undefined) {
           yield over('join_unavailable', `what was signed for request ${request} is no certificate`, minutes(1))
           return
