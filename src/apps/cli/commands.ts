@@ -417,7 +417,10 @@ export function program(actions: Actions, version: string): Command {
       .option('--kubeconfig <file>', "of the hub's objects (default: that of a hub in DATA_DIR, then KUBECONFIG)")
       .option('-n, --namespace <name>', "the hub's namespace (NAMESPACE; clusterpulse)")
   member('accept', 'take a cluster as a member: approves its certificate request and sets hubAcceptsClient')
-    .option('--request <name>', 'of several machines that ask to be this cluster, the one that is meant')
+    .option(
+      '--request <name>',
+      'of several machines that ask to be this cluster, the one that is meant: the name of its request, or the key it says',
+    )
     .action((cluster: string, options: MembershipOptions) => actions.accept(cluster, options))
   member('deny', 'turn down what a cluster asks, and end its membership: it may ask again').action(
     (cluster: string, options: MembershipOptions) => actions.deny(cluster, options),

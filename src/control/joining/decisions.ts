@@ -47,8 +47,7 @@ export async function accept({
   if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
   const all = await requestsOf(hub, cluster)
   const waiting = all.filter((one) => stateOf(one).kind === 'pending')
-  const chosen =
-    wanted === undefined ? theOneOf(cluster, waiting) : waiting.find(({ metadata }) => metadata.name === wanted)
+  const chosen = wanted === undefined ? theOneOf(cluster, waiting) : waiting.findLast((one) => isMeant(one, wanted))
   if (wanted !== undefined && !chosen) {
     const names = waiting.map(({ metadata }) => metadata.name).join(', ') || 'none'
     throw new MembershipError(
@@ -124,13 +123,19 @@ async function requestsOf(hub: KubeClient, cluster: string): Promise<readonly Ce
   }
 }
 
+/** By the name of the request, or by its key as the machine says it. */
+function isMeant(request: CertificateRequest, wanted: string): boolean {
+  if (request.metadata.name === wanted) return true
+  return /^[0-9a-f]{16,64}$/.test(wanted) && keyOf(request)?.startsWith(wanted) === true
+}
+
 function theOneOf(cluster: string, waiting: readonly CertificateRequest[]): CertificateRequest | undefined {
   const keys = new Set(waiting.map((one) => keyOf(one) ?? one.metadata.name))
   if (keys.size <= 1) return waiting.at(-1)
   const lines = waiting.map((one) => `  ${one.metadata.name}  ${factsOf(one)}`)
   throw new MembershipError(
     'several_requests',
-    `${keys.size} machines ask to be ${cluster}; look which is the right one and name its request: clusterpulse accept ${cluster} --request NAME\n${lines.join('\n')}`,
+    `${keys.size} machines ask to be ${cluster}; look which is the right one and name its request, or the key it says: clusterpulse accept ${cluster} --request NAME\n${lines.join('\n')}`,
   )
 }
 

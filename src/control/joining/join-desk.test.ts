@@ -5,7 +5,7 @@ import type { JoinStep } from '#ingest'
 import { secrets } from '#kube'
 import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
-import { certificateRequest, newKey, proofOf } from '../../pipeline/agent/join/certificate-request.ts'
+import { certificateRequest, keyId, newKey, proofOf } from '../../pipeline/agent/join/certificate-request.ts'
 import { certificateRequests, stateOf } from './certificate-request.ts'
 import { accept, MembershipError, refuse, revokeMember } from './decisions.ts'
 import { HubJoins } from './join-desk.ts'
@@ -230,6 +230,14 @@ describe('the desk of a hub', () => {
     await accept({ hub: hub.kube, cluster: name, request: mine?.metadata.name ?? '' })
     expect(joinedBy(await told(hub, machines[0]!.asked)).kind).toBe('joined')
     expect((await told(hub, machines[1]!.asked, 1))[0]?.kind).toBe('pending')
+
+    // By the key that the machine says, and not by less of it than it says.
+    const key = keyId(machines[1]!.key).slice(0, 16)
+    await expect(accept({ hub: hub.kube, cluster: name, request: key.slice(0, 8) })).rejects.toThrow(/no request/)
+    expect(await accept({ hub: hub.kube, cluster: name, request: key })).toEqual(
+      expect.arrayContaining([expect.stringContaining(`key ${key}`)]),
+    )
+    expect(joinedBy(await told(hub, machines[1]!.asked)).kind).toBe('joined')
   })
 
   it('takes no eleventh undecided request of a cluster', async () => {
