@@ -350,6 +350,11 @@ export class Table {
     return made
   }
 
+  /** The same rows as a table of its own: nothing that was remembered of this one hangs on it. */
+  copy(): Table {
+    return this.size === 0 ? this : new Table(this.fields, this.chunks, this.#places, this)
+  }
+
   /** What `patch` of this made `next` with; undefined: it did not. */
   patchTo(next: Table): { readonly put: Table; readonly removed: readonly string[] } | undefined {
     return next.#by?.of === this.#identity ? next.#by : undefined

@@ -45,7 +45,12 @@ async function aFeed(query: string) {
   move({ x: 1, y: 2, z: 3 })
   const types = new VisibleTypes(new GivenCatalog(source), new Views(), [])
   const view = await access.viewOf(principalOf('admin'))
-  return { history, move, feed: new RowsFeed({ types, history, now: () => clock.now() }, view, parseRowsAsked(query)) }
+  return {
+    history,
+    move,
+    clock,
+    feed: new RowsFeed({ types, history, now: () => clock.now() }, view, parseRowsAsked(query)),
+  }
 }
 
 describe('a feed of rows', () => {
@@ -67,4 +72,30 @@ describe('a feed of rows', () => {
       expect(feed.since(behind)?.to).toBe(history.place)
     },
   )
+
+  it('tells who comes back late the same as who comes back soon, of a past that is kept without what was made of it', async () => {
+    const framesAfter = async (ms: number) => {
+      const { history, move, clock, feed } = await aFeed('pvcx')
+      const [behind, before] = [feed.place, history.cluster('west')]
+      move({ x: 10, y: 2, z: 3 })
+      await clock.pass(ms)
+      move({ x: 10, y: 20, z: 3, w: 4 })
+      const past = history.since(behind)?.get('west')
+      const rows = past === 'unknown' ? undefined : past?.tables.get(source.id)?.rows
+      const own = before?.tables.get(source.id)?.rows
+      expect([...(rows?.rows() ?? [])]).toEqual([...(own?.rows() ?? [])])
+      return {
+        changes: feed
+          .since(behind)
+          ?.frame(0)
+          ?.plain.toString()
+          .replace(/,"now":.*/s, ''),
+        isTheSame: past === before && rows === own,
+      }
+    }
+    const [soon, late] = [await framesAfter(9_000), await framesAfter(11_000)]
+    expect(late.changes).toBe(soon.changes)
+    expect(late.changes).toContain('"name":"w"')
+    expect([soon.isTheSame, late.isTheSame]).toEqual([true, false])
+  })
 })

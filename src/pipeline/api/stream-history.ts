@@ -1,10 +1,12 @@
 import type { EventId, NumberedChange } from '#events'
-import { type Clock, type ClusterState, minutes, type Table } from '#model'
+import { type Clock, type ClusterState, minutes, type RowsState, seconds, type Table } from '#model'
 import type { StateReader } from '#state'
 import { isAt, type MovedRows, movedRows, type RowsAt } from './moved-rows.ts'
 
 /** Older places cannot be gone on from. */
 const maxAgeMs = minutes(5)
+/** Who looks at the page is never further behind than this; what is remembered of older states is let go. */
+const maxLagMs = seconds(10)
 /** Of what past states hold and the present one does not, about. */
 const maxBytes = 64 * 2 ** 20
 const maxEntries = 200_000
@@ -22,7 +24,7 @@ export type Past = ClusterState | undefined | 'unknown'
 
 interface Entry {
   readonly cluster: string
-  readonly before: Past
+  before: Past
   readonly bytes: number
   readonly at: number
 }
@@ -43,6 +45,9 @@ export class FleetHistory {
   #entries: Entry[] = []
   /** place of the first entry */
   #first = 0
+  /** place of the first entry whose state is the very one that people saw */
+  #seen = 0
+  readonly #copies = new Copies()
   #bytes = 0
   readonly #places = new Map<EventId, number>()
   /** ids in the order of their places, to forget them */
@@ -66,6 +71,7 @@ export class FleetHistory {
     this.#places.clear()
     this.#bytes = 0
     this.#first = place
+    this.#seen = place
     this.#current.clear()
     for (const cluster of this.#state.clusters()) this.#current.set(cluster.name, cluster)
     this.#sorted = undefined
@@ -186,6 +192,15 @@ export class FleetHistory {
     this.#bytes += bytes
   }
 
+  #letGo(): void {
+    const oldest = this.#clock.now() - maxLagMs
+    for (; this.#seen < this.place; this.#seen++) {
+      const entry = this.#entries[this.#seen - this.#first] as Entry // below the last place
+      if (entry.at >= oldest) return
+      if (entry.before && entry.before !== 'unknown') entry.before = this.#copies.of(entry.before)
+    }
+  }
+
   #noteId(id: EventId): void {
     this.#lastId = id
     this.#places.set(id, this.place)
@@ -193,6 +208,7 @@ export class FleetHistory {
   }
 
   #forget(): void {
+    this.#letGo()
     const oldest = this.#clock.now() - maxAgeMs
     let count = 0
     while (count < this.#entries.length) {
@@ -204,8 +220,31 @@ export class FleetHistory {
     if (count === 0) return
     this.#entries.splice(0, count)
     this.#first += count
+    this.#seen = Math.max(this.#seen, this.#first)
     const kept = this.#ids.findIndex(({ place }) => place >= this.#first)
     for (const { id } of this.#ids.splice(0, kept < 0 ? this.#ids.length : kept)) this.#places.delete(id)
+  }
+}
+
+/**
+ * Copies of states that share all their values. Views, texts and sums that were made of a state hang on it and on its tables, for
+ * every access view: they go when it goes, and not when the copy does that is kept for those who come back.
+ */
+class Copies {
+  readonly #tables = new WeakMap<ClusterState['tables'], ClusterState['tables']>()
+  readonly #rows = new WeakMap<RowsState, RowsState>()
+
+  of(state: ClusterState): ClusterState {
+    const tables =
+      this.#tables.get(state.tables) ?? new Map([...state.tables].map(([id, rows]) => [id, this.#of(rows)]))
+    this.#tables.set(state.tables, tables)
+    return { ...state, tables }
+  }
+
+  #of(state: RowsState): RowsState {
+    const copy = this.#rows.get(state) ?? { ...state, rows: state.rows.copy() }
+    this.#rows.set(state, copy)
+    return copy
   }
 }
 
