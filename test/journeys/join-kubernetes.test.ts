@@ -74,6 +74,12 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     running.push(agent)
     return agent
   }
+  const says = (agent: Running, words: string) =>
+    eventually(
+      async () => agent.stderr(),
+      (text) => text.includes(words),
+      SLOW_MS,
+    )
   const managed = async () => {
     const { out } = await kubectl('hub/kubeconfig', ['get', 'managedcluster', 'edge', '-o', 'json'])
     return (JSON.parse(out) as { status?: ManagedClusterStatus }).status
@@ -158,14 +164,8 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     }
     const again = clusterpulse(['join'], { env: { ...env, HEALTH_ADDRESS: '127.0.0.1:0' } })
     running.push(again)
-    const said = (words: string) =>
-      eventually(
-        async () => again.stderr(),
-        (text) => text.includes(words),
-        SLOW_MS,
-      )
-    await said('edge is a member already')
-    await said('"collecting"')
+    await says(again, 'edge is a member already')
+    await says(again, '"collecting"')
   }, 180_000)
 
   it('may read what it collects, keep its one Secret, and change what was chosen through another account alone', async () => {
@@ -195,4 +195,19 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
       ]),
     ).toEqual(['no', 'no', 'no', 'no', 'no', 'no', 'no'])
   }, 60_000)
+
+  it('printed and applied again with fewer rights it is the same member with these, and nobody is asked anew', async () => {
+    await running.at(-1)?.kill('SIGTERM')
+    const before = await identity()
+    const printed = await run('connect', 'edge', '-o', 'manifest', '--buffer-size', '0')
+    expect(printed.code, printed.err).toBe(0)
+    await onMember(['apply', '--server-side', '-f', '-'], printed.out)
+    const agent = await startPod(parseAllDocuments(printed.out).map((one) => one.toJSON() as Document))
+    await says(agent, 'edge is a member already')
+    await eventually(managed, (one) => claimsOf(one)['rights.clusterpulse.io'] === 'observe', SLOW_MS)
+    expect(await identity()).toBe(before)
+    const as = ['--as', `system:serviceaccount:${SYSTEM}:clusterpulse-collector`]
+    const executor = ['impersonate', 'serviceaccount/clusterpulse-executor', '-n', SYSTEM]
+    expect((await kubectl('member', ['auth', 'can-i', ...executor, ...as])).out.trim()).toBe('no')
+  }, 120_000)
 })

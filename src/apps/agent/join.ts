@@ -52,8 +52,10 @@ export async function runJoin({ token, env, flags = {}, version, say }: RunJoinO
     stop.abort(new Error(`ended by ${signal} while it waited; begun again it goes on`))
   process.once('SIGTERM', ended).once('SIGINT', ended)
   try {
+    // A manifest that is printed and applied again brings another token: who is a member stays who it is.
+    const isKept = first.identitySecret && token === undefined && (await store.identity.member()) !== undefined
     const identity = await answering(first, version, say, (told) =>
-      join(text, { store: store.identity, version, say: told, signal: stop.signal }),
+      join(isKept ? undefined : text, { store: store.identity, version, say: told, signal: stop.signal }),
     )
     process.off('SIGTERM', ended).off('SIGINT', ended)
     const { config, warnings } = named(identity.cluster, identity.hub.addresses[0] ?? '')
