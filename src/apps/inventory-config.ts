@@ -1,4 +1,5 @@
-import { DEFAULT_MAX_EXPORT_BYTES, type KollectKnown, type KollectSemantics } from '#kinds'
+import { compileProfile } from '#extract'
+import { ALLOW_SECRET_EXTRACTION, DEFAULT_MAX_EXPORT_BYTES, type KollectKnown, type KollectSemantics } from '#kinds'
 import { sinkHostProblem } from '#outbound'
 import type { ConfigReader } from '#runtime'
 
@@ -23,5 +24,16 @@ export function inventoryKnown(read: ConfigReader): KollectKnown {
     maxExportBytes: DEFAULT_MAX_EXPORT_BYTES,
     allowFiles: allowLoopback,
     hostProblem: (host) => sinkHostProblem(host, { allowLoopback, allowPrivate }),
+    pathProblem,
+    predicateProblem: (expression) => pathProblem(`cel:${expression}`),
   }
+}
+
+/** A profile of any kind that may read all: what it may read is judged beside this. */
+const ANY = { kind: { version: 'v1', kind: 'Any' }, metadata: { annotations: { [ALLOW_SECRET_EXTRACTION]: 'true' } } }
+
+function pathProblem(path: string): string | undefined {
+  const spec = { targetGVK: ANY.kind, attributes: [{ name: 'value', path }] }
+  const [fault] = compileProfile({ metadata: ANY.metadata, spec }).faults ?? []
+  return fault && `cannot be used: ${fault.message}`
 }

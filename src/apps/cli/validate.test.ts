@@ -123,6 +123,29 @@ describe('validate', () => {
     ])
   })
 
+  it('compiles paths and rules as the extractor does, and says why one cannot be used', () => {
+    const attributes = ['.metadata.name', '{.data.a', 'cel:object.', 'cel:object.a'].map((path, at) => ({
+      name: `a${at}`,
+      path,
+    }))
+    const rule = { gvk: { version: 'v1', kind: 'Pod' }, matchPolicy: '1 +' }
+    const file = write(
+      'a.yaml',
+      [
+        object('KollectProfile', 'a', JSON.stringify({ targetGVK: { version: 'v1', kind: 'Pod' }, attributes })),
+        object('KollectTarget', 'b', JSON.stringify({ profileRef: 'a', resourceRules: [rule] })),
+      ].join('---\n'),
+    )
+    const { text } = judged([file])
+    expect(text).toContain(
+      'spec.attributes[0].path cannot be used: without braces it is the same text for every object',
+    )
+    expect(text).toContain('spec.attributes[1].path cannot be used: "{" is not closed')
+    expect(text).toContain('spec.attributes[2].path cannot be used')
+    expect(text).toContain('spec.resourceRules[0].matchPolicy cannot be used')
+    expect(text).toContain('; 4 faults')
+  })
+
   it('judges by the settings of the process, and for the namespace that is named', () => {
     const sink = (host: string) =>
       object(

@@ -218,7 +218,7 @@ refuses('KollectSnapshotSink', [
   ['Google by its own interface', { type: 'gcs', endpoint: 'gs://bucket' }, 'spec.type'],
   ['Azure', { type: 'azureblob' }, 'spec.type'],
   ['http', { type: 'http', http: { method: 'POST' } }, 'spec.type'],
-  ['git without its block and place', { type: 'git' }, 'spec.git', 'spec.endpoint'],
+  ['git without a place', { type: 'git' }, 'spec.endpoint'],
   ['a block of another type', { ...s3, git: {} }, 'spec.git'],
   ['files in a bucket', { ...s3, layout: { mode: 'split' } }, 'spec.layout'],
   [
@@ -267,6 +267,7 @@ takes('KollectSnapshotSink', [
   ['a remote by ssh', { ...git, endpoint: 'git@git.example.com:a/b.git', git: { auth: { type: 'ssh' } } }],
   ['a branch in its address', { ...git, endpoint: `${git.endpoint}#branch=inventory` }],
   ['gitlab without merge requests', { ...git, type: 'gitlab', gitlab: { mergeRequest: { mode: 'direct' } } }],
+  ['git with nothing more', { type: 'git', endpoint: git.endpoint }],
   ['gitlab with nothing more', { type: 'gitlab', endpoint: git.endpoint }],
   ['a store elsewhere', { ...s3, endpoint: 'https://s3.example.com/bucket/prefix', objectStore: { format: 'json' } }],
   ['a bucket alone', { ...s3, endpoint: 'bucket/prefix' }],
@@ -451,6 +452,18 @@ describe('what is known besides the object', () => {
     expect(places('KollectTarget', { profileRef: 'a', resourceRules: [{ gvk, matchPolicy: 'x' }] }, by)).toEqual([
       'spec.resourceRules[0].matchPolicy',
     ])
+  })
+
+  it('is not asked about expressions that are too long in all: compiling them would keep others waiting', () => {
+    const never = () => {
+      throw new Error('was compiled')
+    }
+    const by = { ...known, pathProblem: never, predicateProblem: never }
+    const long = 'a'.repeat(16_000)
+    const attributes = Array.from({ length: 5 }, (_, at) => ({ name: `a${at}`, path: long }))
+    expect(places('KollectProfile', { targetGVK: gvk, attributes }, by)).toEqual(['spec.attributes'])
+    const resourceRules = Array.from({ length: 5 }, () => ({ gvk, matchPolicy: long }))
+    expect(places('KollectTarget', { profileRef: 'a', resourceRules }, by)).toEqual(['spec.resourceRules'])
   })
 
   it('is the namespace that kubectl would write it to', () => {

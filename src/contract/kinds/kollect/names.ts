@@ -17,3 +17,5 @@ export const DEFAULT_EXPORT_INTERVAL = '30s'
 export const DEFAULT_MAX_EXPORT_BYTES = 1_572_864
 /** References from one inventory to sinks, over all families. */
 export const MAX_SINK_REFS = 20
+/** Letters of all paths and expressions of one object: compiling what is longer would keep the API of others waiting. */
+export const MAX_EXPRESSION_LETTERS = 65_536

@@ -16,3 +16,7 @@ export const faultIf = (path: string, message: string | false | undefined): Faul
 
 /** Long texts are cut: what is wrong stands at their beginning. */
 export const shown = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
+
+/** Letters of all texts. */
+export const lettersOf = (values: readonly unknown[]): number =>
+  values.reduce<number>((sum, value) => sum + (textOf(value)?.length ?? 0), 0)

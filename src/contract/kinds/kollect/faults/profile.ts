@@ -1,6 +1,6 @@
 import type { Fault } from '../../kind.ts'
-import { ALLOW_FULL_RESOURCE_EXPORT, ALLOW_SECRET_EXTRACTION } from '../names.ts'
-import { faultIf, isRecord, type Json, listOf, recordOf, shown, textOf } from './json.ts'
+import { ALLOW_FULL_RESOURCE_EXPORT, ALLOW_SECRET_EXTRACTION, MAX_EXPRESSION_LETTERS } from '../names.ts'
+import { faultIf, isRecord, type Json, lettersOf, listOf, recordOf, shown, textOf } from './json.ts'
 import type { KollectKnown } from './known.ts'
 import { listFaults } from './names.ts'
 
@@ -15,6 +15,8 @@ const isBlank = (value: unknown): boolean => typeof value === 'string' && value.
 export function profileFaults(spec: Json, metadata: Json, known: KollectKnown): Fault[] {
   const attributes = listOf(spec.attributes)
   const isResource = recordOf(spec.export).mode === 'Resource'
+  const letters = lettersOf(attributes.map((attribute) => recordOf(attribute).path))
+  const isLong = letters > MAX_EXPRESSION_LETTERS
   return [
     ...kindFaults('spec.targetGVK', spec.targetGVK),
     ...faultIf(
@@ -23,7 +25,10 @@ export function profileFaults(spec: Json, metadata: Json, known: KollectKnown): 
         !isResource &&
         'is empty: rows would hold nothing. Name what to take, or embed the object by export.mode: Resource',
     ),
-    ...attributes.flatMap((attribute, at) => attributeFaults(`spec.attributes[${at}]`, attribute, known)),
+    ...faultIf('spec.attributes', isLong && tooLong(letters)),
+    ...attributes.flatMap((attribute, at) =>
+      attributeFaults(`spec.attributes[${at}]`, attribute, isLong ? undefined : known.pathProblem),
+    ),
     ...repeated('spec.attributes', attributes),
     ...exportFaults(spec, attributes, isResource, known),
     ...listOf(spec.metrics).flatMap((metric, at) => metricFaults(`spec.metrics[${at}]`, metric, attributes)),
@@ -41,11 +46,15 @@ export function kindFaults(path: string, value: unknown): Fault[] {
   ]
 }
 
-function attributeFaults(path: string, attribute: unknown, known: KollectKnown): Fault[] {
+/** What is said of an object whose expressions are not compiled. */
+export const tooLong = (letters: number): string =>
+  `has ${letters} letters of expressions in all: at most ${MAX_EXPRESSION_LETTERS}; write shorter ones, or several objects`
+
+function attributeFaults(path: string, attribute: unknown, problem: KollectKnown['pathProblem']): Fault[] {
   const { name, path: where } = recordOf(attribute)
   const text = textOf(where)
   const unfit =
-    text === undefined ? undefined : text.trim() === '' ? 'is empty: say where the value is' : known.pathProblem?.(text)
+    text === undefined ? undefined : text.trim() === '' ? 'is empty: say where the value is' : problem?.(text)
   return [
     ...faultIf(`${path}.name`, isBlank(name) && 'is empty: it is the key of the value'),
     ...faultIf(`${path}.path`, unfit),

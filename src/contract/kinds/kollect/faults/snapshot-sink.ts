@@ -9,14 +9,13 @@ const BLOCKS = ['git', 'gitlab', 'objectStore', 'http']
 const gitFormats = ['yaml', 'json', 'ndjson']
 const git: SinkType = {
   block: 'git',
-  needsBlock: true,
   formats: gitFormats,
   takesPathTemplate: true,
   takesLayout: true,
 }
 const TYPES: Readonly<Record<string, SinkType>> = {
   git,
-  gitlab: { ...git, block: 'gitlab', needsBlock: false, alsoBlocks: ['git'] },
+  gitlab: { ...git, block: 'gitlab', alsoBlocks: ['git'] },
   s3: { block: 'objectStore', formats: ['json'], takesPathTemplate: true },
 }
 /** What takes the place of a type that is not built. */

@@ -1,27 +1,34 @@
 import type { Fault } from '../../kind.ts'
-import { faultIf, type Json, listOf, recordOf, textOf } from './json.ts'
+import { MAX_EXPRESSION_LETTERS } from '../names.ts'
+import { faultIf, type Json, lettersOf, listOf, recordOf, textOf } from './json.ts'
 import type { KollectKnown } from './known.ts'
 import { listFaults, nameFaults, namespaceProblem } from './names.ts'
-import { kindFaults } from './profile.ts'
+import { kindFaults, tooLong } from './profile.ts'
 import { neededSelectorFaults, selectorFaults } from './selectors.ts'
 
 function commonFaults(spec: Json, known: KollectKnown): Fault[] {
+  const rules = listOf(spec.resourceRules)
+  const letters = lettersOf(rules.map((rule) => recordOf(rule).matchPolicy))
+  const isLong = letters > MAX_EXPRESSION_LETTERS
   return [
     ...listFaults('spec.includedNamespaces', spec.includedNamespaces, namespaceProblem),
     ...listFaults('spec.excludedNamespaces', spec.excludedNamespaces, namespaceProblem),
     ...selectorFaults('spec.namespaceExcludeSelector', spec.namespaceExcludeSelector),
-    ...listOf(spec.resourceRules).flatMap((rule, at) => ruleFaults(`spec.resourceRules[${at}]`, rule, known)),
+    ...faultIf('spec.resourceRules', isLong && tooLong(letters)),
+    ...rules.flatMap((rule, at) =>
+      ruleFaults(`spec.resourceRules[${at}]`, rule, isLong ? undefined : known.predicateProblem),
+    ),
   ]
 }
 
-function ruleFaults(path: string, value: unknown, known: KollectKnown): Fault[] {
+function ruleFaults(path: string, value: unknown, problem: KollectKnown['predicateProblem']): Fault[] {
   const rule = recordOf(value)
   const policy = textOf(rule.matchPolicy)
   return [
     ...kindFaults(`${path}.gvk`, rule.gvk),
     ...selectorFaults(`${path}.namespaceSelector`, rule.namespaceSelector),
     ...selectorFaults(path, rule),
-    ...faultIf(`${path}.matchPolicy`, policy !== undefined && policy.trim() !== '' && known.predicateProblem?.(policy)),
+    ...faultIf(`${path}.matchPolicy`, policy !== undefined && policy.trim() !== '' && problem?.(policy)),
   ]
 }
 
