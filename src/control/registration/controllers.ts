@@ -153,7 +153,8 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
       onMembershipChange(members),
       onReferredChange(leases, (change) => (life.saw(change) ? [{ name: change.key.namespace ?? '' }] : [])),
     ],
-    concurrency: 16,
+    // Leases that are due in the same second are written together.
+    concurrency: 64,
     spreadStartMs: (keys) => keys * SPREAD_PER_KEY_MS,
     ...common,
   })

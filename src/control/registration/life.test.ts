@@ -244,6 +244,9 @@ describe('a member on our stream', () => {
     await watched.catch(() => undefined)
     expect(seen.size).toBeGreaterThanOrEqual(3)
     expect(seen.size).toBeLessThanOrEqual(5)
+    const times = [...seen].map(Date.parse).sort((a, b) => a - b)
+    for (const [index, at] of times.slice(1).entries())
+      expect(at - (times[index] ?? 0)).toBeGreaterThanOrEqual(seconds(60))
   })
 
   it('is judged by nobody while what agents told cannot be read', async () => {

@@ -50,6 +50,7 @@ interface Seen {
 }
 
 const LOOK_AGAIN_MS = seconds(5)
+const LEASE_GRID_MS = seconds(1)
 
 /** Says how members live: available or not, by lease or stream; whose clock is wrong; what they have; and taints those that are not there. */
 export class LifeReconciler implements Reconciler {
@@ -199,7 +200,8 @@ export class LifeReconciler implements Reconciler {
     const now = clock.now()
     const due = this.#leaseDue.get(name) ?? now
     if (deletionTimestamp || due > now) return Math.min(Math.max(due - now, 1), everyMs * 1.25)
-    const waitMs = Math.ceil(everyMs * (1 + random() * 0.25))
+    // Due in whole seconds: those of one second share a write to disk.
+    const waitMs = Math.ceil((now + everyMs * (1 + random() * 0.25)) / LEASE_GRID_MS) * LEASE_GRID_MS - now
     try {
       const spec = { renewTime: microTime(now) }
       await hub.patch(clusterLeases, { name: LEASE_NAME, namespace: name }, { spec }, { kind: 'merge', signal })

@@ -54,7 +54,7 @@ export interface StreamLimits {
   readonly holdOriginalMs: number
   /** facts of an agent move state at most so often, unless it comes or goes */
   readonly factsEveryMs: number
-  /** how often the credentials of open streams are looked at beside every change */
+  /** between two sweeps; the credentials of an open stream are looked at in every tenth, beside every change */
   readonly sweepMs: number
   /** from a goodbye to the end by force */
   readonly goodbyeMs: number

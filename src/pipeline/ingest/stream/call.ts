@@ -32,6 +32,7 @@ export interface CallOptions {
 }
 
 /** Ends by which nobody may learn fast what would have counted. */
+const SWEEPS_PER_LOOK = 10
 const UNPROVEN = new Set(['unauthenticated', 'join_refused'])
 
 /** One stream with its line: brings events to the session and does what it says. */
@@ -41,6 +42,8 @@ export class AgentCall implements Holder, LineSubscriber {
   readonly #closed = new AbortController()
   #logger: Logger
   #mayRead = false
+  /** since the last look */
+  #sweeps: number
   #readTimer: NodeJS.Timeout | undefined
   #writable = true
   #flushing = false
@@ -55,6 +58,8 @@ export class AgentCall implements Holder, LineSubscriber {
     this.#logger = logger
     const enter: SessionWorld['enter'] = (cluster, identity) => world.enter(cluster, identity, this)
     this.#session = new Session({ ...world, enter }, since)
+    // Those that came together are not all looked at together.
+    this.#sweeps = Math.floor(world.random() * SWEEPS_PER_LOOK)
     line.subscribe(this)
   }
 
@@ -64,6 +69,13 @@ export class AgentCall implements Holder, LineSubscriber {
 
   get isDelivering(): boolean {
     return this.#session.isDelivering
+  }
+
+  /** Whether it is looked at in this sweep: each time while something is under way, else in every tenth, as most streams are open for long. */
+  takesTurn(): boolean {
+    if (!this.#session.isOpen) return true
+    this.#sweeps = (this.#sweeps + 1) % SWEEPS_PER_LOOK
+    return this.#sweeps === 0
   }
 
   facts(now: number): AgentFacts | undefined {

@@ -3,8 +3,9 @@ import { parseClusterName } from '#model'
 import { aBatch, aNode, complete, west } from '../../state/test/fleet-words.ts'
 import { eventually } from '../../state/test/redis-server.ts'
 import { StreamClient } from './test/clients.ts'
-import { aHub } from './test/hub.ts'
+import { aHub, TestCredentials } from './test/hub.ts'
 import { hello, OwnAgent } from './test/own-agent.ts'
+import type { Peer, PeerVerifier } from './types.ts'
 
 const batch = (sequence: number, cluster = west) =>
   aBatch(cluster, sequence, [complete('node', aNode('n1'))], { source: 'push', collectedAt: Date.now() })
@@ -110,6 +111,28 @@ describe('who speaks', () => {
     await using _good = (await OwnAgent.connect({ address, token: 'west-token' })).agent
     expect(performance.now() - begun).toBeLessThan(1_500)
     expect(await slow).toBeGreaterThan(990)
+  })
+
+  it('is asked of an open stream in every tenth sweep: ten thousand of them cost a tenth', async () => {
+    const sweepMs = 20
+    const looks: number[] = []
+    const credentials = new TestCredentials()
+    credentials.grant('west-token', 'west')
+    const stillValid = (peer: Peer) => {
+      looks.push(performance.now())
+      return credentials.stillValid(peer)
+    }
+    const verifier: PeerVerifier = {
+      verify: (presented) => credentials.verify(presented),
+      stillValid,
+      onChange: (listener) => credentials.onChange(listener),
+    }
+    await using hub = await aHub({ verifier, limits: { sweepMs } })
+    await using _agent = (await OwnAgent.connect({ address: hub.server.address, token: 'west-token' })).agent
+    looks.length = 0
+    await eventually('it was looked at a few times', () => Promise.resolve(looks.length >= 5))
+    // Sweeps may come late, and never early.
+    expect((looks[4] ?? 0) - (looks[0] ?? 0)).toBeGreaterThan(4 * 10 * sweepMs * 0.8)
   })
 
   it('lets few wait who showed nothing, and only for a short time', async () => {

@@ -7,6 +7,7 @@ import {
   type TLSSocket,
   type Server as TlsServer,
 } from 'node:tls'
+import { invariant } from '#model'
 import type { Logger } from '#runtime'
 import type { StreamLimits } from '../line/limits.ts'
 import type { PeerCertificate } from '../line/presented.ts'
@@ -149,7 +150,9 @@ export class Listener implements AsyncDisposable {
   }
 
   async #openTls(files: ServerTls): Promise<void> {
-    const { context, fingerprint } = await readContext(files)
+    const read = await readContext(files)
+    invariant(read, 'there is none that it could be equal to')
+    const { context, fingerprint } = read
     this.#fingerprint = fingerprint
     const tls = createTlsServer({
       ...context,
@@ -193,8 +196,9 @@ export class Listener implements AsyncDisposable {
 
   async #reloadTls(files: ServerTls): Promise<void> {
     try {
-      const { context, fingerprint } = await readContext(files)
-      if (fingerprint === this.#fingerprint) return
+      const read = await readContext(files, this.#fingerprint)
+      if (!read) return
+      const { context, fingerprint } = read
       this.#tls?.setSecureContext({ ...context, minVersion: 'TLSv1.2' })
       this.#fingerprint = fingerprint
       this.#options.logger.info({ certificate: files.certFile }, 'the certificate of the agents listener was renewed')
@@ -210,8 +214,8 @@ export class Listener implements AsyncDisposable {
 
 const peerOf = (socket: Socket) => `${socket.remoteAddress}:${socket.remotePort}`
 
-/** The pair, checked to be one, and what tells it from another. */
-async function readContext({ certFile, keyFile, clientCaFile, clientCas }: ServerTls) {
+/** The pair, checked to be one, and what tells it from another. @returns undefined where it is the one that is known */
+async function readContext({ certFile, keyFile, clientCaFile, clientCas }: ServerTls, known?: string) {
   const read = (file: string) =>
     readFile(file, 'utf8').catch((cause: unknown) => {
       throw new ServerTlsError(file, cause instanceof Error ? cause.message : 'unreadable', { cause })
@@ -225,12 +229,14 @@ async function readContext({ certFile, keyFile, clientCaFile, clientCas }: Serve
   const isAsked = clientCaFile !== undefined || clientCas !== undefined
   // Of no authority at all Node would take those of the system.
   const context = { cert, key, ...(isAsked && { ca: authoritiesIn(`${given}\n${further}`) }) }
+  const fingerprint = createHash('sha256').update(JSON.stringify(context)).digest('hex')
+  if (fingerprint === known) return undefined
   try {
     createSecureContext(context)
   } catch (cause) {
     throw new ServerTlsError(certFile, cause instanceof Error ? cause.message : 'unusable', { cause })
   }
-  return { context, fingerprint: createHash('sha256').update(JSON.stringify(context)).digest('hex') }
+  return { context, fingerprint }
 }
 
 const authoritiesIn = (pem: string): string[] =>

@@ -318,7 +318,7 @@ export class AgentServer implements AsyncDisposable {
     if (this.#calls.size === 0) this.#idle?.()
   }
 
-  #tellAll(event: { readonly kind: 'credentials' | 'plan' | 'tick' | 'trust' }, cluster?: ClusterName): void {
+  #tellAll(event: { readonly kind: 'credentials' | 'plan' }, cluster?: ClusterName): void {
     for (const call of [...this.#calls]) {
       if (cluster === undefined || call.session.cluster === cluster) call.tell(event)
     }
@@ -327,10 +327,13 @@ export class AgentServer implements AsyncDisposable {
   #swept(): void {
     this.#relay?.sweep()
     this.#listener?.sweep()
-    this.#tellAll({ kind: 'tick' })
-    if (this.#options.trust) this.#tellAll({ kind: 'trust' })
     const now = this.#clock.now()
-    for (const call of this.#calls) this.#facts(call, call.facts(now), false)
+    for (const call of [...this.#calls]) {
+      if (!call.takesTurn()) continue
+      call.tell({ kind: 'tick' })
+      if (this.#options.trust) call.tell({ kind: 'trust' })
+      this.#facts(call, call.facts(now), false)
+    }
     this.#seats.sweep()
   }
 }

@@ -94,6 +94,11 @@ export class Session {
     return this.#phase.tag === 'open' && this.#opened?.stream.isDelivering === true
   }
 
+  /** Registered, and not about to end: nothing of it waits for a moment. */
+  get isOpen(): boolean {
+    return this.#phase.tag === 'open'
+  }
+
   get hasEnded(): boolean {
     return this.#phase.tag === 'ended'
   }
