@@ -72,6 +72,7 @@ const commandRules: Readonly<Record<string, string>> = {
   'access explain': `${caller}; with -f: ${offline}`,
   'access test': offline,
   'audit verify': offline,
+  'audit show': 'whoever may read the audit file, or the Redis of the hub',
   unseal: 'whoever may read the file and has the key it is sealed with',
   'metricsource eval': `${offline}; with --kubeconfig: asks that cluster as whoever the file says`,
   'metricsource test': offline,

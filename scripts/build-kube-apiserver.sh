@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
 # Builds kube-apiserver, kube-controller-manager and kubectl from their Go module into a folder, beside an etcd found on the machine: what
-# KUBEBUILDER_ASSETS names. Usage: build-kube-apiserver.sh FOLDER
+# KUBEBUILDER_ASSETS names. Usage: build-kube-apiserver.sh FOLDER [VERSION [PROGRAM…]]
+# Of another minor version for KUBEBUILDER_ASSETS_FORMER: build-kube-apiserver.sh FOLDER former
 set -euo pipefail
 out=$1
-version=1.35.4
+version=${2:-1.35.4}
+programs=("${@:3}")
+if [ "$version" = former ]; then
+  version=1.34.3
+  programs=(kube-apiserver kube-controller-manager) # one kubectl speaks to both
+fi
+((${#programs[@]})) || programs=(kube-apiserver kube-controller-manager kubectl)
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 mkdir -p "$out"
@@ -51,7 +58,7 @@ gomod=$(sed -n 's/^\t"GoMod": "\(.*\)",*$/\1/p' module.json)
 } > go.mod
 go mod tidy >/dev/null 2>tidy.log || { tail -20 tidy.log; exit 1; }
 v=k8s.io/component-base/version
-for name in kube-apiserver kube-controller-manager kubectl; do
+for name in "${programs[@]}"; do
   go build -ldflags "-s -w -X $v.gitVersion=v$version -X $v.gitMajor=1 -X $v.gitMinor=${version:2:2} -X $v.gitTreeState=clean" -o "$out/$name" "./$name"
 done
 ln -sf "$(command -v etcd)" "$out/etcd"

@@ -4,15 +4,19 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { stringify } from 'yaml'
 import { collectors, memberRoleYaml, usageCollectors } from '#collect'
 import { problemStatus, routes } from '#http'
-import { generateKinds } from '#kinds'
+import { auditedWrites } from '#joining'
+import { generateKinds, ocmAdmission } from '#kinds'
 import { kinds, resources } from '#resources'
 import type { Setting } from '#runtime'
+import { webhookConfigurations } from '#webhooks'
 import { allSettings as agentSettings } from '../src/apps/agent/config.ts'
 import { commandReference } from '../src/apps/cli/commands.ts'
 import { clusterMonitorSettings } from '../src/apps/hub/cluster-monitor-config.ts'
 import { allSettings } from '../src/apps/hub/config.ts'
+import { WEBHOOKS_CONFIGURATION } from '../src/apps/hub/webhooks.ts'
 import { accessInventory } from './access-inventory.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -153,12 +157,24 @@ ${kinds.map(({ typeName, singular }) => `  '${typeName}': '${singular}',`).join(
 // How often is no matter of rights; kubelets are granted where they are asked.
 const rowReaders = [...resources.map(({ collector }) => collector), ...usageCollectors({ refreshMs: 1_000 })]
 
+/** What makes the API server of a hub ask it. The CA it knows the hub by is written by the hub. */
+const webhookManifests = (): string => {
+  const configurations = webhookConfigurations({
+    ...{ name: WEBHOOKS_CONFIGURATION, rules: ocmAdmission, audited: auditedWrites },
+    reached: { service: { namespace: 'clusterpulse', name: 'clusterpulse-webhooks', port: 443 } },
+    except: 'system:serviceaccount:clusterpulse:clusterpulse-manager',
+  })
+  const texts = configurations.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false }))
+  return `# ${MARK}\n# The hub writes into it the CA that the API server knows it by.\n${texts.join('---\n')}`
+}
+
 const files = [
   ...generateKinds(),
   {
     path: 'deploy/member/reader.yaml',
     text: `# ${MARK}\n${memberRoleYaml([...collectors, ...rowReaders])}`,
   },
+  { path: 'deploy/components/members/webhooks.yaml', text: webhookManifests() },
   { path: 'src/apps/cli/kind-words.gen.ts', text: kindWords() },
   { path: 'docs/reference/settings.md', text: settingsPage() },
   { path: 'docs/reference/http-api.md', text: apiPage() },

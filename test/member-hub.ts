@@ -1,48 +1,91 @@
 /** Hubs that look after members, as people start them: the embedded one, and one on a real kube-apiserver. */
-import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { randomInt } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { parseAllDocuments, stringify } from 'yaml'
+import { generateServingCertificate } from '#apiserver'
+import type { AuditEntry } from '#audit'
 import { redisMissing, startRedis, type TestRedis } from '../src/pipeline/state/test/redis-server.ts'
 import { signerOf } from '../src/platform/authority/test/requests.ts'
-import { clusterpulse, program, type Running } from './process.ts'
-import { noRealApiServer, type RealApiServer, startRealApiServer } from './real-apiserver.ts'
+import { clusterpulse, eventually, program, type Running } from './process.ts'
+import { type Assets, noRealApiServer, type RealApiServer, startRealApiServer } from './real-apiserver.ts'
 
 export interface MemberHub extends AsyncDisposable {
   /** file of its administrator's kubeconfig */
   readonly kubeconfig: string
   readonly pid: number
+  /** the audit trail so far */
+  trail(): Promise<readonly AuditEntry[]>
 }
+
+/** Where an embedded hub writes its audit trail, in its folder. */
+const AUDIT_FILE = 'audit.jsonl'
 
 /** `clusterpulse up` with these arguments, on ports of its own. @param folder for what it keeps */
 export async function embeddedHub(folder: string, args: readonly string[] = ['--demo']): Promise<MemberHub> {
   const data = join(folder, 'data')
   const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', '0']
-  const hub = clusterpulse(['up', ...args, '--data-dir', data, ...ports])
+  const env = { AUDIT_FILE: join(folder, AUDIT_FILE) }
+  const hub = clusterpulse(['up', ...args, '--data-dir', data, ...ports], { env })
   await hub.says(/on http:\/\/127\.0\.0\.1:\d+/)
   return {
     kubeconfig: join(data, 'kubeconfig'),
     pid: hub.pid,
+    trail: async () =>
+      (await readFile(env.AUDIT_FILE, 'utf8'))
+        .split('\n')
+        .flatMap((line) => (line ? [(JSON.parse(line) as { entry: AuditEntry }).entry] : [])),
     // Asked, not killed: the agent it started ends with it and writes no more.
     [Symbol.asyncDispose]: async () => void (await hub.kill('SIGTERM')),
   }
 }
 
+export interface KubernetesHub extends MemberHub {
+  /** of the role `api`, without a slash at its end; '' where there is none */
+  readonly page: string
+  /** of a command that reads the audit trail */
+  readonly auditEnv: Readonly<Record<string, string>>
+  /** Ends the manager as a machine does that loses its power. */
+  killManager(): Promise<void>
+  /** Starts it again, as its pod is when it ended. */
+  startManager(): void
+}
+
+export interface KubernetesHubOptions {
+  /** agents come in over TLS, and the role `api` shows them; default: members speak to the API server alone */
+  readonly receivesAgents?: boolean
+  /** of which version its API server is; default: the usual one */
+  readonly assets?: Assets
+  /** of both roles */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** Where the audit trail of such a hub is, in its Redis. */
+const AUDIT_STREAM = 'audit'
+
 /**
  * A real kube-apiserver with the controllers that members need: it signs certificates, fills roles that collect others, and ends
  * namespaces. Beside it the manager, as a service account with what `deploy/` grants and no more.
  */
-export async function kubernetesHub(folder: string): Promise<MemberHub> {
+export async function kubernetesHub(folder: string, options: KubernetesHubOptions = {}): Promise<KubernetesHub> {
+  const { receivesAgents = false, env = {}, assets = 'KUBEBUILDER_ASSETS' } = options
   let real: RealApiServer | undefined
   let redis: TestRedis | undefined
   let manager: Running | undefined
+  let api: Running | undefined
+  let reader: Redis | undefined
   const stop = async () => {
+    reader?.disconnect()
+    await api?.kill('SIGTERM')
     await manager?.kill('SIGTERM')
     await redis?.[Symbol.asyncDispose]()
     await real?.stop()
   }
   try {
     const signer = signerOf('clients')
-    real = await startRealApiServer(undefined, { clientCa: signer.certificate })
+    real = await startRealApiServer(undefined, { clientCa: signer.certificate, assets })
     const controllers = ['certificatesigningrequest-signing', 'clusterrole-aggregation', 'namespace']
     const isControlled = await real?.runControllers(
       controllers.map((name) => `${name}-controller`),
@@ -61,37 +104,135 @@ export async function kubernetesHub(folder: string): Promise<MemberHub> {
     ])
       await kubectl(['apply', '--server-side', ...from])
     await kubectl(['wait', '--for=condition=Established', 'crd', '--all'])
-    const component = ['shared-roles', 'role', 'admission'].flatMap((name) => [
+    const component = ['shared-roles', 'role', 'webhooks-service'].flatMap((name) => [
       '-f',
       `deploy/components/members/${name}.yaml`,
     ])
-    await kubectl(['apply', '-n', 'clusterpulse', '-f', 'deploy/base/manager.yaml', ...component])
-    const token = (await kubectl(['-n', 'clusterpulse', 'create', 'token', 'clusterpulse-manager'])).trim()
-    const own = join(folder, 'manager.yaml')
-    await writeFile(own, real.kubeconfig.replace(/token: .*/, `token: ${token}`))
-    manager = clusterpulse(['manager', '--leader-elect'], {
-      env: {
-        ...{ KUBECONFIG: own, MEMBERS: 'true', INGESTER_ENABLED: 'false', DATA_DIR: join(folder, 'manager') },
-        ...{ REDIS_HOST: redis.host, REDIS_PORT: String(redis.port) },
+    const webhooks = `127.0.0.1:${randomInt(10_000, 32_000)}`
+    await kubectl(['apply', '-f', '-'], webhooksAt(`https://${webhooks}`))
+    const parts = receivesAgents ? ['base/api.yaml', 'components/push/ingester.yaml'] : []
+    const files = ['base/manager.yaml', ...parts].flatMap((file) => ['-f', `deploy/${file}`])
+    await kubectl(['apply', '-n', 'clusterpulse', ...files, ...component])
+    const accountOf = async (name: string): Promise<string> => {
+      const token = (await kubectl(['-n', 'clusterpulse', 'create', 'token', name])).trim()
+      const own = join(folder, `${name}.yaml`)
+      await writeFile(own, real?.kubeconfig.replace(/token: .*/, `token: ${token}`) ?? '')
+      return own
+    }
+    const auditEnv = {
+      ...{ AUDIT_REDIS_STREAM: AUDIT_STREAM, REDIS_HOST: redis.host, REDIS_PORT: String(redis.port) },
+    }
+    const shared = { MEMBERS: 'true', ...auditEnv, ...env }
+    const managerEnv = {
+      ...{ ...shared, KUBECONFIG: await accountOf('clusterpulse-manager'), DATA_DIR: join(folder, 'manager') },
+      ...{ WEBHOOKS_ENABLED: 'true', WEBHOOKS_HOST: '127.0.0.1', WEBHOOKS_NAMES: '127.0.0.1' },
+      WEBHOOKS_PORT: webhooks.split(':')[1] ?? '',
+      ...(receivesAgents ? await agentsListener(folder) : { INGESTER_ENABLED: 'false' }),
+    }
+    const startManager = () => clusterpulse(['manager', '--leader-elect'], { env: managerEnv })
+    const eyes = new Redis(redis.port, redis.host)
+    reader = eyes
+    let started = startManager()
+    manager = started
+    // Until the manager has written its CA there, nobody may make a cluster.
+    await eventually(
+      () => kubectl(['create', '--dry-run=server', '-f', '-'], TRIAL).catch(String),
+      (said) => said.includes('created'),
+      60_000,
+    )
+    let page = ''
+    if (receivesAgents) {
+      const apiEnv = { ...shared, KUBECONFIG: await accountOf('clusterpulse-api') }
+      api = clusterpulse(['api', '--host', '127.0.0.1', '--port', '0'], { env: apiEnv })
+      const [, address = ''] = await api.says(/on (http:\/\/127\.0\.0\.1:\d+)/)
+      page = address
+    }
+    return {
+      ...{ kubeconfig, page, auditEnv },
+      get pid() {
+        return started.pid
       },
-    })
-    return { kubeconfig, pid: manager.pid, [Symbol.asyncDispose]: stop }
+      killManager: async () => void (await started.kill('SIGKILL')),
+      startManager() {
+        started = startManager()
+        manager = started
+      },
+      trail: async () =>
+        (await eyes.xrange(AUDIT_STREAM, '-', '+')).map(([, [, entry = '{}']]) => JSON.parse(entry) as AuditEntry),
+      [Symbol.asyncDispose]: stop,
+    }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-const noReal = noRealApiServer()
-const controllersProgram = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kube-controller-manager')
-const noControllers = existsSync(controllersProgram) ? undefined : `no ${controllersProgram}`
+const TRIAL = JSON.stringify({
+  ...{ apiVersion: 'cluster.open-cluster-management.io/v1', kind: 'ManagedCluster', metadata: { name: 'trial' } },
+})
+
+/** The manifest of the webhooks, for an API server that reaches no Service: only loopback. */
+export function webhooksAt(origin: string): string {
+  const documents = parseAllDocuments(readFileSync('deploy/components/members/webhooks.yaml', 'utf8'))
+  return documents
+    .map((document) => {
+      const configuration = document.toJS() as {
+        readonly webhooks: readonly { clientConfig: { readonly service?: { readonly path: string } } | object }[]
+      }
+      for (const webhook of configuration.webhooks) {
+        const { service } = webhook.clientConfig as { readonly service?: { readonly path: string } }
+        webhook.clientConfig = { url: `${origin}${service?.path}` }
+      }
+      return stringify(configuration)
+    })
+    .join('---\n')
+}
+
+/** A listener for agents with a certificate made by hand, as docs/guide/kubernetes-hub.md has it. */
+async function agentsListener(folder: string): Promise<Readonly<Record<string, string>>> {
+  const made = await generateServingCertificate({ hosts: ['clusterpulse-ingester.clusterpulse.svc'] })
+  const at = (name: string) => join(folder, name)
+  await writeFile(at('tls.crt'), made.cert)
+  await writeFile(at('tls.key'), made.key, { mode: 0o600 })
+  await writeFile(at('ca.crt'), made.ca)
+  const port = randomInt(10_000, 32_000)
+  return {
+    ...{ INGESTER_TLS_ENABLED: 'true', INGESTER_TLS_CERT: at('tls.crt'), INGESTER_TLS_KEY: at('tls.key') },
+    ...{ INGESTER_HOST: '127.0.0.1', INGESTER_PORT: String(port), INGESTER_ADVERTISE: `127.0.0.1:${port}` },
+    COLLECTOR_CA_FILE: at('ca.crt'),
+  }
+}
+
+const PROGRAMS = ['etcd', 'kube-apiserver', 'kube-controller-manager']
+const unlessRequired = (why: string | undefined) => (process.env.CI_REQUIRE_ALL === '1' ? undefined : why)
+
+/** Why there can be no hub on Kubernetes here; undefined where there can, and with CI_REQUIRE_ALL=1. */
+export const noKubernetesHub = (assets?: Assets): string | undefined =>
+  unlessRequired(noRealApiServer(assets, PROGRAMS) ?? redisMissing)
+
+const kubernetesHubOf = (title: string, assets: Assets) => ({
+  title,
+  open: (folder: string): Promise<MemberHub> => kubernetesHub(folder, { assets }),
+  skip: noKubernetesHub(assets),
+})
 
 /** For `describe.each`. `skip` says why there can be no such hub here; with CI_REQUIRE_ALL=1 nothing is skipped. */
-export const memberHubs = [
+export const memberHubs: readonly {
+  readonly title: string
+  readonly skip: string | undefined
+  /** @param args of `up`, where that is the hub */
+  open(folder: string, args?: readonly string[]): Promise<MemberHub>
+}[] = [
   // kubectl is where the real server is.
-  { title: 'the embedded hub', open: embeddedHub, skip: noReal },
-  { title: 'a hub on Kubernetes', open: kubernetesHub, skip: noReal ?? redisMissing ?? noControllers },
-].map((one) => ({ ...one, skip: process.env.CI_REQUIRE_ALL === '1' ? undefined : one.skip }))
+  { title: 'the embedded hub', open: embeddedHub, skip: unlessRequired(noRealApiServer()) },
+  kubernetesHubOf('a hub on Kubernetes', 'KUBEBUILDER_ASSETS'),
+]
+
+/** The same, and a hub on the minor version of Kubernetes before. */
+export const memberHubsOfAllVersions: typeof memberHubs = [
+  ...memberHubs,
+  kubernetesHubOf('a hub on the Kubernetes of before', 'KUBEBUILDER_ASSETS_FORMER'),
+]
 
 /** `kubectl` with a kubeconfig. @returns what it says; throws what it complains of */
 export function kubectlOf(kubeconfig: string) {

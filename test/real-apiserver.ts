@@ -36,31 +36,37 @@ export interface RealApiServer {
   stop(): Promise<void>
 }
 
+/** What names the folder of the programs: of the usual version, or of the minor version before. */
+export type Assets = 'KUBEBUILDER_ASSETS' | 'KUBEBUILDER_ASSETS_FORMER'
+
 /** Why there is no real server here; undefined where there is one. For `describe.skipIf` and its title. */
-export function noRealApiServer(): string | undefined {
-  const folder = process.env.KUBEBUILDER_ASSETS
-  if (!folder) return 'KUBEBUILDER_ASSETS is not set'
-  const missing = ['etcd', 'kube-apiserver'].filter((name) => !existsSync(join(folder, name)))
-  return missing.length > 0 ? `no ${missing.join(' and ')} in KUBEBUILDER_ASSETS` : undefined
+export function noRealApiServer(
+  assets: Assets = 'KUBEBUILDER_ASSETS',
+  programs: readonly string[] = ['etcd', 'kube-apiserver'],
+): string | undefined {
+  const folder = process.env[assets]
+  if (!folder) return `${assets} is not set`
+  const missing = programs.filter((name) => !existsSync(join(folder, name)))
+  return missing.length > 0 ? `no ${missing.join(' and ')} in ${assets}` : undefined
 }
 
 /**
  * @param services the network of Services; its certificate is for the first address there, too
- * @param options clientCa: PEM of the CA whose client certificates it takes
- * @returns undefined where KUBEBUILDER_ASSETS names no server; with CI_REQUIRE_ALL=1 that is an error.
+ * @param options clientCa: PEM of the CA whose client certificates it takes. assets: of which version; default the usual one
+ * @returns undefined where no server is named; with CI_REQUIRE_ALL=1 that is an error.
  */
 export async function startRealApiServer(
   services = '10.0.0.0/24',
-  options: { readonly clientCa?: string } = {},
+  { clientCa, assets = 'KUBEBUILDER_ASSETS' }: { readonly clientCa?: string; readonly assets?: Assets } = {},
 ): Promise<RealApiServer | undefined> {
-  const missing = noRealApiServer()
+  const missing = noRealApiServer(assets)
   if (missing !== undefined) {
     if (process.env.CI_REQUIRE_ALL === '1') throw new Error(`a real kube-apiserver is required: ${missing}`)
     return undefined
   }
   for (let attempt = 1; ; attempt++)
     try {
-      return await startOnce(process.env.KUBEBUILDER_ASSETS ?? '', services, options.clientCa)
+      return await startOnce(process.env[assets] ?? '', services, clientCa)
     } catch (error) {
       // A port that was free when it was chosen may be taken by the time a program binds it.
       if (attempt === 3 || !String(error).includes('address already in use')) throw error

@@ -186,7 +186,7 @@ describe.skipIf(skip)(`inventory on a real kube-apiserver${skip ? ` (skipped: ${
     const rules = kollectAdmission(strict)
     webhooks = await listenWebhooks({ rules, kube, tls, port: 0, logger: silentLogger })
     const reached = { url: `https://127.0.0.1:${webhooks.port}`, caBundle: tls.ca }
-    for (const configuration of webhookConfigurations('inventory', rules, reached)) {
+    for (const configuration of webhookConfigurations({ name: 'inventory', rules, reached })) {
       const { kind } = configuration as { kind: string }
       await kube.request('POST', `/apis/admissionregistration.k8s.io/v1/${kind.toLowerCase()}s`, {
         body: configuration,

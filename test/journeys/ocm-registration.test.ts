@@ -16,7 +16,7 @@ import {
   secrets,
   whole,
 } from '#kube'
-import { kubectlOf, type MemberHub, memberHubs } from '../member-hub.ts'
+import { kubectlOf, type MemberHub, memberHubsOfAllVersions } from '../member-hub.ts'
 import { AGENT_NAMESPACE, noOcmAgent, type OcmAgent, startOcmAgent } from '../ocm-agent.ts'
 import { clusterpulse, type Running } from '../process.ts'
 
@@ -42,7 +42,7 @@ interface Request extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[]; readonly certificate?: string }
 }
 
-const hubs = memberHubs.map((one) => ({ ...one, skip: noOcmAgent() ?? one.skip }))
+const hubs = memberHubsOfAllVersions.map((one) => ({ ...one, skip: noOcmAgent() ?? one.skip }))
 
 /** OCM's own agent, unchanged, beside a hub of ours: what docs/guide/members.md says of it. */
 describe.each(hubs)('the registration agent of Open Cluster Management at $title', ({ open, skip }) => {

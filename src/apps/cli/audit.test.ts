@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openAudit } from '#audit'
+import { type AuditEntry, auditFileRecords, openAudit } from '#audit'
 import { Metrics, silentLogger } from '#runtime'
-import { auditReport } from './audit.ts'
+import { auditReport, auditTable } from './audit.ts'
 
 describe('audit verify', () => {
   let folder = ''
@@ -55,5 +55,52 @@ describe('audit verify', () => {
 
   it.each(['', '2', 'x:y', '2:zz'])('refuses %j as an anchor and says what it takes', async (expected) => {
     await expect(auditReport(path, { key: 'secret', expect: expected })).rejects.toThrow(/SEQ:HASH/)
+  })
+})
+
+describe('audit show', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-show-'))
+  const path = join(folder, 'audit.jsonl')
+  const entry = (at: number, more: Partial<AuditEntry>): AuditEntry => ({
+    ...{ at, kind: 'administration', requestId: `r-${at}`, username: 'ann', groups: [], method: 'API', address: '' },
+    ...{ route: 'cluster_accepted', resource: 'managedcluster east', status: 200, reason: '', policy: '' },
+    ...{ policyHash: '', ...more },
+  })
+  beforeAll(async () => {
+    await using trail = await openAudit({
+      // Small files: what is shown may lie in an older one.
+      config: { level: 'denials', file: { path, maxBytes: 1_000 } },
+      logger: silentLogger,
+      metrics: new Metrics({}, { processMetrics: false }),
+    })
+    for (let at = 0; at < 40; at++) {
+      trail.record(entry(at, at % 2 === 0 ? {} : { resource: 'managedcluster west', username: '\u001b[2Jbob' }))
+      if (at % 4 === 0) await trail.flush()
+    }
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  const shown = async (options: { member?: string; user?: string }, last: number) => {
+    const { isWanted, print } = auditTable({ ...options, output: 'table' })
+    return print((await auditFileRecords(path, { last, isWanted })) ?? []).split('\n')
+  }
+
+  it('lists the newest, oldest first, over the parts of a file', async () => {
+    const [head, ...lines] = await shown({}, 30)
+    expect(head).toMatch(/^TIME +USER +DID +TO +STATUS +REQUEST +REASON$/)
+    expect(lines.map((line) => /r-\d+/.exec(line)?.[0])).toEqual(Array.from({ length: 30 }, (_, n) => `r-${n + 10}`))
+  })
+
+  it('keeps to one member and to one user, and moves no terminal', async () => {
+    const west = await shown({ member: 'west' }, 3)
+    expect(west.slice(1).map((line) => /r-\d+/.exec(line)?.[0])).toEqual(['r-35', 'r-37', 'r-39'])
+    expect(west.join('')).not.toContain('\u001b')
+    expect(await shown({ member: 'west', user: 'ann' }, 3)).toHaveLength(1)
+  })
+
+  it('tells a file that is not there from one without such entries', async () => {
+    const query = { last: 1, isWanted: () => true }
+    expect(await auditFileRecords(join(folder, 'missing'), query)).toBeUndefined()
+    expect(await auditFileRecords(path, { last: 1, isWanted: () => false })).toEqual([])
   })
 })

@@ -1,5 +1,7 @@
-import { verifyAudit } from '#audit'
+import { type AuditEntry, type AuditRecord, verifyAudit } from '#audit'
 import { FleetError } from '#model'
+import type { ShowAuditOptions } from './commands.ts'
+import { type Column, print } from './format.ts'
 
 /** `--expect` is not what it should be. */
 class AnchorError extends FleetError {
@@ -33,3 +35,30 @@ function anchorOf(text: string): { seq: number; hash: string } {
     throw new AnchorError('--expect takes SEQ:HASH, as `audit verify` prints the last line: a number and 64 hex digits')
   return { seq: Number(seq), hash }
 }
+
+const isEntry = (record: AuditRecord): record is AuditEntry => 'route' in record
+const of =
+  (field: (entry: AuditEntry) => string) =>
+  (record: AuditRecord): string | null =>
+    isEntry(record) ? field(record) || null : null
+
+const columns: readonly Column<AuditRecord>[] = [
+  { header: 'TIME', value: ({ at }) => new Date(at).toISOString().slice(0, 19) },
+  { header: 'KIND', value: ({ kind }) => kind, isWide: true },
+  { header: 'USER', value: of(({ username, actor }) => (actor === undefined ? username : `${actor} as ${username}`)) },
+  { header: 'DID', value: (record) => (isEntry(record) ? record.route : record.kind) },
+  { header: 'TO', value: of(({ resource }) => resource) },
+  { header: 'STATUS', value: of(({ status }) => String(status)) },
+  { header: 'REQUEST', value: of(({ requestId }) => requestId) },
+  { header: 'FROM', value: of(({ address }) => address), isWide: true },
+  { header: 'REASON', value: (record) => (isEntry(record) ? record.reason : `${record.count} entries`) },
+]
+
+/** What `clusterpulse audit show` prints, and of which records. */
+export const auditTable = ({ member, user, output }: Omit<ShowAuditOptions, 'last'>) => ({
+  isWanted: (record: AuditRecord): boolean =>
+    (member === undefined || (isEntry(record) && record.resource === `managedcluster ${member}`)) &&
+    (user === undefined || (isEntry(record) && (record.username === user || record.actor === user))),
+  print: (records: readonly AuditRecord[]): string =>
+    output === 'json' ? print('json', [], records) : print(output, columns, records),
+})

@@ -41,10 +41,18 @@ export interface Actions {
   explainAccess(options: ExplainOptions): Promise<void>
   testAccess(options: TestOptions): Promise<void>
   verifyAudit(file: string, options: { readonly expect?: string }): Promise<void>
+  showAudit(file: string | undefined, options: ShowAuditOptions): Promise<void>
   unseal(file: string, options: { readonly dataDir?: string }): Promise<void>
   evaluateSource(options: EvalSourceOptions): Promise<void>
   testSource(options: SourceTestOptions): Promise<void>
   expression(text: string | undefined, options: ExpressionOptions): Promise<void>
+}
+
+export interface ShowAuditOptions {
+  readonly member?: string
+  readonly user?: string
+  readonly last: number
+  readonly output: 'table' | 'wide' | 'json'
 }
 
 export interface UpOptions {
@@ -493,6 +501,16 @@ export function program(actions: Actions, version: string): Command {
     )
     .action((file: string, options: { expect?: string }) => actions.verifyAudit(file, options))
 
+  audit
+    .command('show')
+    .description('who did what, oldest first: of the audit file, or of the Redis stream that api and manager write')
+    .argument('[file]', 'the file being written; default: AUDIT_FILE, else the stream AUDIT_REDIS_STREAM')
+    .option('--member <name>', 'what is about this member')
+    .option('--user <name>', 'what this user did, or was refused')
+    .addOption(new Option('--last <count>', 'so many, the newest').argParser(count(1, 100_000)).default(50))
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'wide', 'json']).default('table'))
+    .action((file: string | undefined, options: ShowAuditOptions) => actions.showAudit(file, options))
+
   cli
     .command('unseal')
     .description(
@@ -639,6 +657,7 @@ export function commandReference(): string {
       explainAccess: none,
       testAccess: none,
       verifyAudit: none,
+      showAudit: none,
       unseal: none,
       evaluateSource: none,
       testSource: none,

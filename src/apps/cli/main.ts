@@ -150,6 +150,14 @@ const actions: Actions = {
     ;(ok ? process.stdout : process.stderr).write(text)
   },
 
+  async showAudit(file, options) {
+    const { auditTable } = await import('./audit.ts')
+    const { auditTrail } = await import('#hub')
+    const { isWanted, print } = auditTable(options)
+    const records = await auditTrail(file, { last: options.last, isWanted, environment: process.env })
+    process.stdout.write(`${print(records)}\n`)
+  },
+
   async unseal(file, { dataDir }) {
     const { readUpConfig, unsealed } = await import('#hub')
     const { config } = readUpConfig(process.env, { DATA_DIR: dataDir })

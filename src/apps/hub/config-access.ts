@@ -256,7 +256,8 @@ function session(read: ConfigReader): NonNullable<IdentityConfig['session']> {
   }
 }
 
-function audit(read: ConfigReader): AuditConfig {
+/** What is recorded, and where. */
+export function audit(read: ConfigReader): AuditConfig {
   const level = read.text('AUDIT_LEVEL', {
     default: 'denials',
     oneOf: ['off', 'denials', 'all'],
@@ -280,7 +281,7 @@ function audit(read: ConfigReader): AuditConfig {
       'with it the chain and its head are keyed: nobody without the key can write one that verifies, or cut lines off its end',
   })
   const stream = read.optionalText('AUDIT_REDIS_STREAM', {
-    meaning: 'key of a capped Redis stream of the same entries (role api)',
+    meaning: 'key of a capped Redis stream of the same entries (roles api and manager)',
   })
   return {
     level,

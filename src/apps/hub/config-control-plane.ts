@@ -41,7 +41,7 @@ export function controlPlane(read: ConfigReader): ControlPlaneConfig {
     port,
     encryptionKeys: encryptionKeys(read),
     ...(clientCa !== undefined && { clientCa }),
-    memberCa: authorityOf(read),
+    memberCa: memberCa(read),
     inventory: inventoryKnown(read),
   }
 }
@@ -60,11 +60,12 @@ function encryptionKeys(read: ConfigReader): readonly Buffer[] {
   return keys ?? []
 }
 
-function authorityOf(read: ConfigReader): AuthorityConfig {
+/** The settings of the CA that signs members. */
+export function memberCa(read: ConfigReader): AuthorityConfig {
   const cert = fileText(
     read,
     'MEMBER_CA_CERT',
-    'PEM file of the CA that signs members; default: one of our own, in the data folder',
+    'PEM file of the CA that signs members; default: one of our own, in the data folder, on Kubernetes in the Secret `hub-authority`',
   )
   const key = fileText(read, 'MEMBER_CA_KEY', 'PEM file of its private key: P-256, P-384 or RSA, without a passphrase')
   if ((cert === undefined) !== (key === undefined)) read.fault('MEMBER_CA_CERT and MEMBER_CA_KEY are given together')

@@ -1,15 +1,17 @@
+import type { AuditConfig } from '#audit'
 import { isKubeletWay, type KubeletWay, kubeletWays, MAX_WATCHES } from '#collect'
 import type { BuiltInResource } from '#metricsource'
 import type { ResourceListSettings } from '#model'
 import { resources } from '#resources'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
-import { type AccessConfig, access, outboundAllow } from './config-access.ts'
-import { type ControlPlaneConfig, controlPlane } from './config-control-plane.ts'
+import { type AccessConfig, access, audit, outboundAllow } from './config-access.ts'
+import { type AuthorityConfig, type ControlPlaneConfig, controlPlane, memberCa } from './config-control-plane.ts'
 import { resourceLists } from './config-lists.ts'
 import { type MembersConfig, membership, showsMembers } from './config-members.ts'
 import { hubMonitor, type MonitorSettings } from './config-monitor.ts'
 import { type PublishConfig, publishing } from './config-publish.ts'
 import { type HistoryConfig, history, type IngesterConfig, ingester, logMaxBytes, optional } from './config-push.ts'
+import { type WebhooksConfig, webhooks } from './config-webhooks.ts'
 
 /** Redis as the documented variables give it; a `REDIS_URL` wins over the parts. */
 export interface RedisConfig {
@@ -80,6 +82,11 @@ export interface ManagerConfig {
   readonly collection: CollectionConfig
   /** undefined: ManagedClusters are not looked after */
   readonly members: MembersConfig | undefined
+  readonly memberCa: AuthorityConfig
+  /** undefined: the API server asks nobody */
+  readonly webhooks: WebhooksConfig | undefined
+  /** where it is written down who joined, and who did what to members */
+  readonly audit: AuditConfig
   /** bounds of the documented lists of pods and so on; undefined: none are written */
   readonly resourceLists: ResourceListSettings | undefined
   readonly ingester: IngesterConfig
@@ -122,7 +129,8 @@ export interface Address {
 /** Command-line flags, by the name of the variable they stand for; they win over the environment. */
 export type Flags = Readonly<Record<string, string | undefined>>
 
-function redis(read: ConfigReader): RedisConfig {
+/** Where Redis is. */
+export function redis(read: ConfigReader): RedisConfig {
   const url = read.secret('REDIS_URL', {
     meaning: 'redis:// or rediss:// address with user, password and database; wins over the parts',
   })
@@ -384,6 +392,9 @@ function describeManager(read: ConfigReader): ManagerConfig {
     redis: redis(read),
     collection: collection(read),
     members: membership(read, 'manager'),
+    memberCa: memberCa(read),
+    webhooks: webhooks(read),
+    audit: audit(read),
     resourceLists: resourceLists(read),
     ingester: ingester(read, 'manager'),
     history: history(read, 'manager'),

@@ -10,6 +10,7 @@ import {
   listenApi,
   MASTERS,
   ObjectsLostError,
+  type WriteObserver,
 } from '#apiserver'
 import {
   DEFAULT_MAX_EXPORT_BYTES,
@@ -26,6 +27,8 @@ import type { Logger, Metrics } from '#runtime'
 import { createSealer, keptKeys, type Sealer } from '#sealing'
 
 export const HUB_NAMESPACE = 'clusterpulse'
+/** As whom the hub itself speaks to its API: what it writes is told from what people write. */
+export const HUB_USER = 'clusterpulse'
 
 /** The hub's own objects without a Kubernetes cluster: an embedded API that kubectl and our controllers speak to alike. */
 export interface ControlPlane extends AsyncDisposable {
@@ -45,6 +48,8 @@ export interface ControlPlaneOptions {
   readonly clientCa?: string
   /** keys that seal what is stored, the one in force first; none: that of the folder, made where there is none */
   readonly encryptionKeys?: readonly Buffer[]
+  /** hears who writes what through the port, the hub itself left out */
+  readonly observer?: WriteObserver
   /** opens the hub's CA, once nobody else has the folder: members that it signed are known by their certificates */
   readonly openAuthority?: (sealer: Sealer) => Promise<ClientAuthorities>
   /** by what objects of inventory are judged; default: strictly, with sinks anywhere */
@@ -63,6 +68,7 @@ export async function openControlPlane({
   encryptionKeys = [],
   openAuthority,
   inventory = { semantics: 'strict', maxExportBytes: DEFAULT_MAX_EXPORT_BYTES },
+  observer,
   version,
   acceptLoss = false,
   logger,
@@ -79,8 +85,9 @@ export async function openControlPlane({
     storage: { kind: 'journal', dir: objects, acceptLoss, sealer },
     name: 'clusterpulse',
     defaultRoles: true,
-    ...(clientCa && { clientCa }),
+    ...(openAuthority ? { clientCa: 'later' } : clientCa && { clientCa }),
     admission: [...ocmAdmission, ...kollectAdmission(inventory)],
+    ...(observer && { observer }),
     converters: ocmKinds.flatMap(({ converters }) => converters),
     version: {
       gitVersion: `v1.33.0+clusterpulse-${version.replace('+', '.')}`,
@@ -96,8 +103,14 @@ export async function openControlPlane({
       await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
     }
     const clientAuthorities = await openAuthority?.(sealer)
+    if (clientAuthorities) await server.publishAuthorities(clientAuthorities, clientCa)
     const token = keptToken(join(dir, 'admin.token'), logger)
-    const listener = await listenWhereFree(server, dir, port, token, {
+    const own = randomBytes(32).toString('base64url')
+    const tokens = [
+      { token, user: 'admin', groups: [MASTERS] },
+      { token: own, user: HUB_USER, groups: [MASTERS] },
+    ]
+    const listener = await listenWhereFree(server, dir, port, tokens, {
       sealer,
       logger,
       ...(metrics && { metrics }),
@@ -111,7 +124,7 @@ export async function openControlPlane({
       server: listener.url,
       ca: listener.caPem,
       verifyTls: true,
-      credentials: { kind: 'token', token },
+      credentials: { kind: 'token', token: own },
     }
     // This very process answers, without a connection: a thousand members that join at once need not queue for it.
     const client = createKubeClient(access, { local: listener.answer, qps: 10_000, burst: 20_000 })
@@ -163,7 +176,7 @@ async function listenWhereFree(
   server: ApiServer,
   dir: string,
   port: number,
-  token: string,
+  tokens: ListenOptions['tokens'],
   {
     sealer,
     ...own
@@ -180,7 +193,7 @@ async function listenWhereFree(
       mounts: new Map([['', server]]),
       ...own,
       maxConnections: 2048,
-      tokens: [{ token, user: 'admin', groups: [MASTERS] }],
+      tokens,
     })
   try {
     return await listen(port)

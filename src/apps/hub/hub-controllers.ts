@@ -29,6 +29,8 @@ export interface HubControllersOptions {
   readonly collection: Pick<CollectionConfig, 'outboundAllow'>
   /** undefined: ManagedClusters are not looked after */
   readonly members: MembersConfig | undefined
+  /** signs members beside the controllers of the fleet, until the signal aborts; default: signed elsewhere */
+  readonly signing?: (signal: AbortSignal) => Promise<void>
   /** of the controllers of this name */
   readonly election?: (name: ControllerName) => LeaderElection
   readonly metrics: Metrics
@@ -98,11 +100,12 @@ export function createHubControllers(options: HubControllersOptions): HubControl
           logger,
         })
       await Promise.all([sources.start(), members?.start()])
+      const signing = options.signing?.(signal)
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve()
         else signal.addEventListener('abort', () => resolve(), { once: true })
       })
-      await Promise.all([sources.stop(), members?.stop()])
+      await Promise.all([sources.stop(), members?.stop(), signing])
     },
   }
 }

@@ -4,6 +4,7 @@
  * stops them in reverse on a signal. up.ts, manager.ts and api.ts are the wiring diagrams.
  */
 export { api } from './api.ts'
+export { auditTrail } from './audit-trail.ts'
 export { clusterMonitor } from './cluster-monitor.ts'
 export { type ClusterMonitorFlags, readClusterMonitorConfig } from './cluster-monitor-config.ts'
 export { allSettings, readApiConfig, readManagerConfig, readUpConfig } from './config.ts'

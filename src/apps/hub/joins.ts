@@ -1,4 +1,5 @@
 import type { AuditTrail } from '#audit'
+import { AUTHORITY_CONFIG_MAP, STREAM_SIGNER } from '#certificates'
 import { auditEntryOf, type JoinFact } from '#joining'
 import { isKubeError, type KubeClient, type Resource } from '#kube'
 import { seconds, systemClock } from '#model'
@@ -10,44 +11,84 @@ export interface HubJoinsWiring {
   readonly clientRoots: () => Promise<string>
   /** told who joins and who leaves */
   readonly record: (fact: JoinFact) => void
+  /** who signs what agents ask for; default: the API's own signer of clients */
+  readonly signer?: string
   /** told of a member whose certificates count no more */
   readonly onRevoked?: (cluster: string) => void
 }
 
-/** Of a hub on Kubernetes: its API server says whose client certificates it takes; the log says who joins. */
-export const joinsOnKubernetes = (hub: () => KubeClient, logger: HubLogger): HubJoinsWiring => ({
-  clientRoots: publishedClientRoots(hub, logger),
-  record: (fact) => logger.info({ audit: auditEntryOf(fact, systemClock.now()) }, 'audited'),
-})
-
-/** Written to the trail of the page, which is opened later than the first agent may come. */
+/** Written to the trail, which may be opened later than the first agent comes. */
 export const recordedIn =
-  (trail: () => AuditTrail | undefined) =>
+  (trail: () => Pick<AuditTrail, 'record'> | undefined) =>
   (fact: JoinFact): void =>
     trail()?.record(auditEntryOf(fact, systemClock.now()))
 
-const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
-const PUBLISHED = { name: 'extension-apiserver-authentication', namespace: 'kube-system' }
-const READ_EVERY_MS = seconds(30)
+export interface KubernetesJoins {
+  readonly hub: () => KubeClient
+  /** of the hub's own objects */
+  readonly namespace: string
+  readonly record: HubJoinsWiring['record']
+  readonly logger: HubLogger
+}
 
-/** As every API server publishes them for servers beside it. Read now and then; between, and while it cannot be read, as last read. */
-function publishedClientRoots(hub: () => KubeClient, logger: HubLogger): () => Promise<string> {
+/**
+ * Of a hub on Kubernetes: the hub's own CA signs agents of its stream, so that the platform need not sign clients and those certificates
+ * open nothing but the stream. Members of before, whom the API server's CA signed, are known as well.
+ */
+export function joinsOnKubernetes({ hub, namespace, record, logger }: KubernetesJoins): HubJoinsWiring {
+  const own = publishedRoots(hub, OWN(namespace), logger)
+  const ofApi = publishedRoots(hub, OF_API, logger)
+  return {
+    signer: STREAM_SIGNER,
+    clientRoots: async () => (await Promise.all([own(), ofApi()])).join('\n'),
+    record,
+  }
+}
+
+const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
+
+/** Where authorities of clients are published, and how often they are read. */
+interface Published {
+  readonly key: { readonly name: string; readonly namespace: string }
+  readonly field: string
+  readonly everyMs: number
+}
+
+/** A CA that takes over signs a minute after it is published. */
+const OWN = (namespace: string): Published => ({
+  key: { name: AUTHORITY_CONFIG_MAP, namespace },
+  field: 'ca.crt',
+  everyMs: seconds(5),
+})
+/** As every API server publishes them for servers beside it. */
+const OF_API: Published = {
+  key: { name: 'extension-apiserver-authentication', namespace: 'kube-system' },
+  field: 'client-ca-file',
+  everyMs: seconds(30),
+}
+
+/** Read now and then; between, and while they cannot be read, as last read. */
+function publishedRoots(
+  hub: () => KubeClient,
+  { key, field, everyMs }: Published,
+  logger: HubLogger,
+): () => Promise<string> {
   let roots = ''
   let readAt = Number.NEGATIVE_INFINITY
   let isReported = false
   return async () => {
     const now = systemClock.now()
-    if (now - readAt < READ_EVERY_MS) return roots
+    if (now - readAt < (roots === '' ? seconds(1) : everyMs)) return roots
     readAt = now
     try {
-      const map = await hub().get(configMaps, PUBLISHED)
-      roots = (map?.data as Readonly<Record<string, string>> | undefined)?.['client-ca-file'] ?? ''
+      const map = await hub().get(configMaps, key)
+      roots = (map?.data as Readonly<Record<string, string>> | undefined)?.[field] ?? ''
       isReported = false
     } catch (error) {
       if (!isReported)
         logger.warn(
           { err: error, forbidden: isKubeError(error, 'forbidden') },
-          `members cannot prove themselves by certificate: the ConfigMap ${PUBLISHED.namespace}/${PUBLISHED.name} cannot be read`,
+          `members cannot prove themselves by certificate: the ConfigMap ${key.namespace}/${key.name} cannot be read`,
         )
       isReported = true
     }

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { RedisPolicies } from '#access'
 import type { Looks } from '#attention'
+import { type AuditTrail, openAudit } from '#audit'
 import { RedisCatalog } from '#catalog'
 import { LeaderElection } from '#controller'
 import { createKubeClient, type KubeClient } from '#kube'
@@ -15,7 +16,9 @@ import { claimDataFolder, redisFormatPart } from './format.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
 import { type ControllerName, createHubControllers, type HubControllersOptions } from './hub-controllers.ts'
-import { joinsOnKubernetes } from './joins.ts'
+import { joinsOnKubernetes, recordedIn } from './joins.ts'
+import { reviewsOfMembers } from './member-audit.ts'
+import { signOnKubernetes } from './member-authority.ts'
 import { memberMetrics } from './member-metrics.ts'
 import { ownerProcess } from './owner-process.ts'
 import { createOwnerSupervisor } from './owner-supervisor.ts'
@@ -25,6 +28,7 @@ import { HUB_CLIENT, type HubLogger, part, type RoleOptions, roleLogger, runUnti
 import { sharedLooks } from './shared-looks.ts'
 import { createSingleProcessHub } from './single-process-hub.ts'
 import { managerTurn } from './turn.ts'
+import { hubWebhooks } from './webhooks.ts'
 
 const LEASES = {
   connections: 'cluster-controller.clusterpulse.io',
@@ -45,6 +49,7 @@ interface ControlledFleet {
   readonly version: string
   readonly division: ReturnType<typeof divisionOf>
   readonly common: HubControllersOptions
+  readonly trail: () => AuditTrail
   readonly logger: HubLogger
   readonly metrics: Metrics
 }
@@ -73,6 +78,15 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
   const policies = part<RedisPolicies>('policies', () => RedisPolicies.open(opened('policies')))
   const catalog = part<RedisCatalog>('catalog', () => RedisCatalog.open(opened('catalog')))
   const registries = part<RedisRegistries>('registries-store', () => RedisRegistries.open(opened('registries')))
+  const audit = part<AuditTrail>('audit', () =>
+    openAudit({
+      // Nothing else here is written down: a hub without members need not be able to.
+      config: config.members || config.webhooks ? config.audit : { level: config.audit.level },
+      redis: redisConnection(config.redis),
+      logger: logger.child({ part: 'audit' }),
+      metrics,
+    }),
+  )
   const common: HubControllersOptions = {
     namespace,
     hub: hub.get,
@@ -81,6 +95,14 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     registries: registries.get,
     collection: config.collection,
     members: config.members,
+    ...(config.members &&
+      config.ingester.enabled && {
+        signing: (signal: AbortSignal) =>
+          signOnKubernetes(
+            { config: config.memberCa, hub: hub.get, namespace, trail: audit.get, metrics, logger },
+            signal,
+          ),
+      }),
     ...(config.leaderElection && {
       election: (name: ControllerName) =>
         new LeaderElection({ kube: hub.get(), namespace, name: LEASES[name], identity, logger }),
@@ -88,8 +110,14 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     metrics,
     logger,
   }
+  const answers =
+    config.webhooks &&
+    hubWebhooks({
+      ...{ config: config.webhooks, hub: hub.get, namespace, logger },
+      onWrite: reviewsOfMembers(audit.get),
+    })
   const division = divisionOf(config, version, claimFolder)
-  const governed: ControlledFleet = { config, version, division, common, logger, metrics }
+  const governed: ControlledFleet = { config, version, division, common, trail: audit.get, logger, metrics }
   const fleet = config.processes > 1 ? inSeveral(governed) : inOne(governed)
   const turn = managerTurn({
     connection: redisConnection(config.redis),
@@ -108,19 +136,26 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     logger,
     // Who waits is as ready as a candidate without the lease is.
     readiness: Object.fromEntries(
-      Object.entries(fleet.readiness).map(([name, check]) => [name, () => (turn.waitsFor() ? undefined : check())]),
+      Object.entries({ ...fleet.readiness, ...(answers && { webhooks: answers.fault }) }).map(([name, check]) => [
+        name,
+        () => (turn.waitsFor() ? undefined : check()),
+      ]),
     ),
     version,
   })
   const format = redisFormatPart(redisConnection(config.redis), version, logger)
   const before = config.leaderElection ? [probes, format] : [probes, format, turn.part]
-  await runUntilSignal([...before, hub, policies, catalog, registries, ...fleet.parts], logger, () => {
-    logger.info({ hub: access.server, namespace, identity, processes: config.processes }, 'manager runs')
-  })
+  await runUntilSignal(
+    [...before, audit, hub, ...(answers ? [answers.part] : []), policies, catalog, registries, ...fleet.parts],
+    logger,
+    () => {
+      logger.info({ hub: access.server, namespace, identity, processes: config.processes }, 'manager runs')
+    },
+  )
 }
 
 /** This process owns every cluster. */
-function inOne({ config, version, division: wanted, common, logger, metrics }: ControlledFleet): Fleet {
+function inOne({ config, version, division: wanted, common, trail, logger, metrics }: ControlledFleet): Fleet {
   let division: Division | undefined
   const divided: Part = {
     name: 'division',
@@ -158,7 +193,11 @@ function inOne({ config, version, division: wanted, common, logger, metrics }: C
       }),
     version,
     ingester: config.ingester,
-    ...(config.members && { joins: joinsOnKubernetes(common.hub, logger) }),
+    ...(config.members && {
+      joins: joinsOnKubernetes({
+        ...{ hub: common.hub, namespace: config.namespace, record: recordedIn(trail), logger },
+      }),
+    }),
     logMaxBytes: config.logMaxBytes,
     publish: config.publish,
     ...historyOf(config.history, { directory: () => folders().history, logger }),
@@ -186,12 +225,13 @@ function inOne({ config, version, division: wanted, common, logger, metrics }: C
 }
 
 /** Others own the clusters: this process starts them while it leads, and rules what is about no single cluster. */
-function inSeveral({ division, common, logger, metrics }: ControlledFleet): Fleet {
+function inSeveral({ division, common, trail, logger, metrics }: ControlledFleet): Fleet {
   const controllers = createHubControllers(common)
   const shares = createOwnerSupervisor({
     division,
     ...(common.election && { election: common.election }),
     ofFleet: (fleet, signal) => controllers.ofFleet(fleet, signal),
+    trail,
     metrics,
     logger,
   })

@@ -1,11 +1,18 @@
+import { once } from 'node:events'
 import { join } from 'node:path'
 import type { AuditEntry, AuditTrail } from '#audit'
 import { API_CLIENT_SIGNER, Authority, folderStore } from '#authority'
-import { certificateReconcilers, type SignedRequest, STREAM_SIGNER } from '#certificates'
+import {
+  AUTHORITY_CONFIG_MAP,
+  certificateReconcilers,
+  type SignedRequest,
+  STREAM_SIGNER,
+  secretStore,
+} from '#certificates'
 import { Manager } from '#controller'
 import type { KubeClient } from '#kube'
-import { systemClock } from '#model'
-import type { Metrics, Part } from '#runtime'
+import { minutes, seconds, systemClock } from '#model'
+import { type Metrics, type Part, retryForever } from '#runtime'
 import type { Sealer } from '#sealing'
 import type { AuthorityConfig } from './config-control-plane.ts'
 import type { HubLogger } from './run.ts'
@@ -54,7 +61,7 @@ export function memberCertificates(options: {
   readonly hub: () => KubeClient
   readonly namespace: string
   /** opened later than the first request may be signed */
-  readonly trail: () => AuditTrail | undefined
+  readonly trail: () => Pick<AuditTrail, 'record'> | undefined
   readonly metrics: Metrics
   readonly logger: HubLogger
 }): Part {
@@ -79,6 +86,55 @@ export function memberCertificates(options: {
       await manager.start()
     },
     stop: async () => manager?.stop(),
+  }
+}
+
+export interface SigningOnKubernetes {
+  readonly config: AuthorityConfig
+  readonly hub: () => KubeClient
+  readonly namespace: string
+  readonly trail: () => Pick<AuditTrail, 'record'>
+  readonly metrics: Metrics
+  readonly logger: HubLogger
+}
+
+/** Whoever takes members' certificates has heard of a new CA by then. */
+const ACTIVE_AFTER_MS = minutes(1)
+
+/**
+ * Signs agents of the hub's stream by its own CA, kept in a Secret, until the signal aborts; for the one that leads. What asks the API's
+ * signer of clients is signed by the platform. Never rejects: while the Secret cannot be used, what is approved waits.
+ */
+export async function signOnKubernetes(
+  { config, hub, namespace, trail, metrics, ...options }: SigningOnKubernetes,
+  signal: AbortSignal,
+): Promise<void> {
+  const logger = options.logger.child({ part: 'certificates' })
+  const store = secretStore(hub(), { namespace, name: AUTHORITY_CONFIG_MAP })
+  try {
+    const authority = await retryForever(
+      (attempt) =>
+        Authority.open({ store, ...config, logger }).catch((error: unknown) => {
+          if (attempt % 10 === 0)
+            logger.error(
+              { err: error },
+              `members that are approved wait for their certificates: the hub's CA in the Secret ${namespace}/${AUTHORITY_CONFIG_MAP} cannot be used`,
+            )
+          throw error
+        }),
+      { clock: systemClock, signal, fromMs: seconds(1), toMs: seconds(30) },
+    )
+    const controllers = certificateReconcilers({
+      ...{ hub: hub(), namespace, authority, signers: [STREAM_SIGNER], activeAfterMs: ACTIVE_AFTER_MS },
+      onSigned: (request) => trail().record(auditEntryOf(request, systemClock.now())),
+      ...{ metrics, logger },
+    })
+    const manager = new Manager({ name: 'certificates', controllers, logger })
+    await manager.start()
+    if (!signal.aborted) await once(signal, 'abort')
+    await manager.stop()
+  } catch (error) {
+    if (!signal.aborted) logger.error({ err: error }, 'the signing of members ended unexpectedly')
   }
 }
 

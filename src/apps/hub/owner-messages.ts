@@ -1,3 +1,4 @@
+import type { AuditEntry } from '#audit'
 import type { RoleGap } from '#connections'
 import type { ClusterName, OwnerPlace, SourceId } from '#model'
 import type { OwnerFolders } from './division.ts'
@@ -25,3 +26,5 @@ export type ToManager =
   | { readonly kind: 'faults'; readonly faults: Readonly<Record<string, string>> }
   /** what the agent of a cluster may not read though MetricSources ask for it; []: it may read all of it */
   | { readonly kind: 'role-gaps'; readonly cluster: ClusterName; readonly gaps: readonly RoleGap[] }
+  /** for the trail, which one process writes */
+  | { readonly kind: 'audited'; readonly entry: AuditEntry }

@@ -9,7 +9,7 @@ import { RedisStateStore } from '#state'
 import type { ManagerConfig } from './config.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
-import { joinsOnKubernetes } from './joins.ts'
+import { joinsOnKubernetes, recordedIn } from './joins.ts'
 import { memberMetrics } from './member-metrics.ts'
 import { createOwner, type Owner } from './owner.ts'
 import type { ToManager, ToOwner } from './owner-messages.ts'
@@ -103,7 +103,12 @@ class OwnerProcess {
       attention: attention.get,
       version: this.#version,
       ingester: config.ingester,
-      ...(config.members && { joins: joinsOnKubernetes(hub.get, logger) }),
+      ...(config.members && {
+        joins: joinsOnKubernetes({
+          ...{ hub: hub.get, namespace: config.namespace, logger },
+          record: recordedIn(() => ({ record: (entry) => this.#channel.tell({ kind: 'audited', entry }) })),
+        }),
+      }),
       logMaxBytes: config.logMaxBytes,
       publish: config.publish,
       hub: hub.get,

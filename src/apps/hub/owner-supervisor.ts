@@ -1,3 +1,4 @@
+import type { AuditTrail } from '#audit'
 import type { LeaderElection } from '#controller'
 import { type EventBus, openEvents } from '#events'
 import { FleetError, seconds, systemClock } from '#model'
@@ -13,6 +14,7 @@ export interface OwnerSupervisorOptions {
   /** absent: the only candidate */
   readonly election?: (name: ControllerName) => LeaderElection
   readonly ofFleet: HubControllers['ofFleet']
+  readonly trail: () => Pick<AuditTrail, 'record'>
   readonly metrics: Metrics
   readonly logger: HubLogger
 }
@@ -35,6 +37,7 @@ export function createOwnerSupervisor({
   division,
   election,
   ofFleet,
+  trail,
   metrics,
   logger,
 }: OwnerSupervisorOptions): OwnerSupervisor {
@@ -57,7 +60,7 @@ export function createOwnerSupervisor({
         }),
       { clock: systemClock, signal, fromMs: seconds(1), toMs: seconds(15) },
     )
-    await using running = await Owners.start({ division: divided, dataDir: division.dataDir, metrics, logger })
+    await using running = await Owners.start({ division: divided, dataDir: division.dataDir, trail, metrics, logger })
     owners = running
     fault = undefined
     const { agentRoles } = running

@@ -1,6 +1,7 @@
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { AuditTrail } from '#audit'
 import { type ClusterName, ownerName, ownerOf, type SourceId } from '#model'
 import { KeptProcess, OtherProcessGoneError } from '#processes'
 import { type Logger, type Metrics, type MetricsMoment, metricsText } from '#runtime'
@@ -11,6 +12,8 @@ import { RoleGaps } from './role-gaps.ts'
 export interface OwnersOptions {
   readonly division: Division
   readonly dataDir: string
+  /** takes what the owners tell of members that come and go */
+  readonly trail: () => Pick<AuditTrail, 'record'>
   readonly metrics: Metrics
   readonly logger: Logger
 }
@@ -96,6 +99,7 @@ export class Owners implements AsyncDisposable {
         end: { kind: 'end' },
         heard: (message) => {
           if (message.kind === 'faults') kept.faults = message.faults
+          else if (message.kind === 'audited') this.#options.trail().record(message.entry)
           else this.agentRoles.set(message.cluster, message.gaps)
         },
         logger,

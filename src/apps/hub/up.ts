@@ -10,7 +10,7 @@ import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
 import { type SimulatedRegistry, simulateRegistry } from '#simulator'
 import { EmbeddedStateStore } from '#state'
 import type { Env, UpConfig } from './config.ts'
-import { type ControlPlane, HUB_NAMESPACE, openControlPlane, unneededKeysWords } from './control-plane.ts'
+import { type ControlPlane, HUB_NAMESPACE, HUB_USER, openControlPlane, unneededKeysWords } from './control-plane.ts'
 import { DeclaredOnce } from './declared-once.ts'
 import { simulatedMembers } from './demo.ts'
 import { fillPast } from './demo-past.ts'
@@ -20,6 +20,7 @@ import { demoWords } from './demo-words.ts'
 import { claimDataFolder } from './format.ts'
 import { historyOf } from './history.ts'
 import { recordedIn } from './joins.ts'
+import { observerOfMembers } from './member-audit.ts'
 import { memberAuthority, memberCertificates } from './member-authority.ts'
 import { memberIndexPart } from './member-index.ts'
 import { declareMembers, knownMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
@@ -72,6 +73,7 @@ export async function up({
     openControlPlane({
       ...{ dataDir, ...config.controlPlane, version, acceptLoss, logger, metrics },
       openAuthority: authority.open,
+      observer: observerOfMembers(() => serve.audit(), HUB_USER),
     }),
   )
   const certificates = memberCertificates({

@@ -1,12 +1,5 @@
 import { createHash, verify, X509Certificate } from 'node:crypto'
-import {
-  API_CLIENT_SIGNER,
-  CLUSTER_LABEL,
-  judgeRequest,
-  memberGroup,
-  memberUser,
-  parseCertificateRequest,
-} from '#authority'
+import { CLUSTER_LABEL, judgeRequest, memberGroup, memberUser, parseCertificateRequest } from '#authority'
 import type { CertificateRequestObject } from '#certificates'
 import { clusterOfCertificate } from '#connections'
 import type { KubeObject, Resource } from '#kube'
@@ -68,15 +61,19 @@ const MAX_REQUEST_BYTES = 4_096
 
 /**
  * Makes the object of what an agent asks for. Its name follows from the request, so that asking twice makes one.
+ * @param signer who is to sign it
  * @returns a sentence where the request is not exactly that of this agent: its subject, a key of its own, and no other wish
  */
-export function askedCertificate(asked: {
-  readonly cluster: string
-  readonly agent: string
-  readonly csr: Uint8Array
-  readonly address: string
-  readonly version: string
-}): AskedCertificate | string {
+export function askedCertificate(
+  asked: {
+    readonly cluster: string
+    readonly agent: string
+    readonly csr: Uint8Array
+    readonly address: string
+    readonly version: string
+  },
+  signer: string,
+): AskedCertificate | string {
   const { cluster, agent, csr, address, version } = asked
   if (csr.length === 0 || csr.length > MAX_REQUEST_BYTES) return 'the certificate request is missing or too large'
   const object: CertificateRequest = {
@@ -89,11 +86,11 @@ export function askedCertificate(asked: {
     },
     spec: {
       request: Buffer.from(pemOf('CERTIFICATE REQUEST', csr)).toString('base64'),
-      signerName: API_CLIENT_SIGNER,
+      signerName: signer,
       usages: ['digital signature', 'key encipherment', 'client auth'],
     },
   }
-  const judged = judgeRequest(object, [API_CLIENT_SIGNER])
+  const judged = judgeRequest(object, [signer])
   if (judged.kind !== 'recognised') return judged.kind === 'faulty' ? judged.message : 'the request is none of a member'
   if (memberUser(judged.member) !== memberUser({ cluster, agent }))
     return 'the certificate request is for another agent'

@@ -11,5 +11,13 @@ export { type BootstrapOptions, bootstrapKubeconfig } from './bootstrap-kubeconf
 export { accept, MembershipError, refuse, revokeMember } from './decisions.ts'
 export { HubJoins, type HubJoinsOptions } from './join-desk.ts'
 export { JoinTokens } from './join-tokens.ts'
+export {
+  AUDITED_GROUPS,
+  auditEntryOfRefusal,
+  auditEntryOfWrite,
+  auditedWrites,
+  type ObservedWrite,
+  type RefusedRequest,
+} from './member-writes.ts'
 export { Members, managedClusterOf, managedClusters } from './members.ts'
 export { auditEntryOf, type JoinFact } from './record.ts'

@@ -1,5 +1,5 @@
 import { API_CLIENT_SIGNER, CLUSTER_LABEL, isMemberCluster } from '#authority'
-import { AUTO_APPROVED, approve } from '#certificates'
+import { AUTO_APPROVED, approve, STREAM_SIGNER } from '#certificates'
 import { Informer, InformerIndex } from '#controller'
 import type { JoinAsked, JoinDesk, JoinStep } from '#ingest'
 import { isKubeError, type KubeClient } from '#kube'
@@ -36,6 +36,8 @@ export interface HubJoinsOptions {
   /** PEM of the authorities this hub is known by; '': those of the agents' systems */
   readonly serverRoots: () => string
   readonly record: (fact: JoinFact) => void
+  /** who signs what agents ask for; default: the API's own signer of clients */
+  readonly signer?: string
   /** told of a member whose certificates count no more; default: nobody */
   readonly onRevoked?: (cluster: string) => void
   /** whether this process tells of members that were accepted or ended; default true */
@@ -55,6 +57,8 @@ const HOUR_MS = minutes(60)
 /** How long after its end a certificate still proves who asks for the next one. */
 const RENEWAL_GRACE_MS = minutes(30 * 24 * 60)
 const BUSY_MS = seconds(5)
+/** Those of members, whichever this hub asks: another one may have been in force when a request was made. */
+const SIGNERS = new Set([API_CLIENT_SIGNER, STREAM_SIGNER])
 /** Longest time without a look at what is waited for; every change wakes before. */
 const LOOK_EVERY_MS = seconds(30)
 /** After a write of ours: how long its arrival here is awaited. */
@@ -112,12 +116,13 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   constructor(options: HubJoinsOptions) {
     this.#options = {
       ...{ maxPerAddress: 3_072, maxInAll: 4_096, tellsMembers: true, onRevoked: () => undefined },
+      signer: API_CLIENT_SIGNER,
       ...options,
     }
     const { hub, members, clock, logger } = this.#options
     this.#requests = new Informer({
       ...{ kube: hub, resource: certificateRequests, labelSelector: CLUSTER_LABEL, logger, clock },
-      where: ({ spec }) => spec.signerName === API_CLIENT_SIGNER,
+      where: ({ spec }) => SIGNERS.has(spec.signerName),
     })
     this.#requestsOf = new InformerIndex(this.#requests, (request) => [clusterOfRequest(request)])
     this.#unlisten = [
@@ -208,7 +213,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       )
     if (!isClusterName(cluster) || !isMemberCluster(cluster))
       return refuse(`${JSON.stringify(cluster.slice(0, 80))} cannot be the name of a member`)
-    const request = askedCertificate(asked)
+    const request = askedCertificate(asked, this.#options.signer)
     if (typeof request === 'string') return refuse(request)
     const isRenewal = token === ''
     const consent = isRenewal ? await this.#byFormer(asked) : await this.#byToken(asked, request.key, signal)

@@ -202,6 +202,18 @@ describe('the audit file', () => {
     expect(lines.at(-2)).toMatch(/"username":"alice"/)
   })
 
+  it('bounds what a member can write, and not what others do', async () => {
+    const path = newPath()
+    const by = (name: string, n: number) =>
+      entry(n, { kind: 'member', method: 'API', username: `system:open-cluster-management:${name}:a` })
+    await write(path, [...Array.from({ length: 500 }, (_, n) => by('east', n)), by('west', 0), entry(0)])
+    const lines = linesOf(path)
+    expect(lines.length).toBe(63)
+    expect(lines.at(-1)).toMatch(/"kind":"members","count":440/)
+    expect(lines.at(-2)).toMatch(/"username":"alice"/)
+    expect(lines.at(-3)).toMatch(/:west:a/)
+  })
+
   it('counts nothing as missing whose lines are kept, where only the head beside them cannot be written', async () => {
     const path = newPath()
     const metrics = new Metrics({}, { processMetrics: false })

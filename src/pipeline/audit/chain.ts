@@ -11,13 +11,13 @@ export interface ChainLine {
 }
 
 /**
- * What the trail says of itself: entries that found no room (`dropped`), entries of strangers beyond what is recorded of them
- * one by one (`strangers`), a torn line that was cut off (`recovered`); and, found at a start, lines that were missing at the end
+ * What the trail says of itself: entries that found no room (`dropped`), entries of strangers and of members beyond what is recorded of
+ * them one by one (`strangers`, `members`), a torn line that was cut off (`recovered`); and, found at a start, lines that were missing at the end
  * (`cut`) and a head that was missing or not signed (`unsigned`).
  */
 export interface ChainNote {
   readonly at: number
-  readonly kind: 'dropped' | 'strangers' | 'recovered' | 'cut' | 'unsigned'
+  readonly kind: 'dropped' | 'strangers' | 'members' | 'recovered' | 'cut' | 'unsigned'
   readonly count: number
 }
 

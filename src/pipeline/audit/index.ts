@@ -3,6 +3,7 @@
  * where configured, to a hash-chained file and a capped Redis stream. Recording never makes a request wait and never fails
  * it; what a sink did not take is counted, logged, and named in the trail itself once the sink takes entries again.
  */
+export { type AuditQuery, type AuditRecord, auditFileRecords, auditStreamRecords } from './read.ts'
 export { AuditFileError, type AuditOptions, openAudit } from './trail.ts'
 export type * from './types.ts'
 export { type VerifyOptions, verifyAudit } from './verify.ts'

@@ -1,10 +1,10 @@
 import { FleetError } from '#model'
 import type { RedisConnection } from '#redis'
 import type { Logger, Metrics } from '#runtime'
+import { Bounded, MEMBERS, STRANGERS } from './bounded.ts'
 import type { ChainNote } from './chain.ts'
 import { AuditFile } from './file.ts'
 import { RedisTrail } from './redis-trail.ts'
-import { Strangers } from './strangers.ts'
 import type { AuditConfig, AuditEntry, AuditTrail } from './types.ts'
 
 /** Entries that wait for a sink; beyond it the newest are counted instead of kept, and the trail says how many. */
@@ -70,15 +70,18 @@ export async function openAudit({ config, redis, logger, metrics }: AuditOptions
   const recorded = metrics.counter('clusterpulse_audit_entries_total', 'audit entries, by kind', ['kind'])
   const missed = metrics.counter('clusterpulse_audit_missed_total', 'audit entries a sink did not take', ['sink'])
   const queues = sinks.map((sink) => new Queue(sink, logger, (count) => missed.inc({ sink: sink.name }, count)))
-  const strangers = new Strangers((count) => {
-    logger.warn({ entries: count }, 'requests of strangers beyond what is recorded one by one')
-    for (const queue of queues) queue.push({ at: Date.now(), kind: 'strangers', count })
-  })
+  const beyond = (kind: 'strangers' | 'members') => (count: number) => {
+    logger.warn({ entries: count }, `requests of ${kind} beyond what is recorded one by one`)
+    for (const queue of queues) queue.push({ at: Date.now(), kind, count })
+  }
+  const strangers = new Bounded(STRANGERS, beyond('strangers'))
+  const members = new Bounded(MEMBERS, beyond('members'))
   return {
     record(entry) {
       if (config.level === 'off' || (config.level === 'denials' && entry.kind === 'access' && !entry.actor)) return
       recorded.inc({ kind: entry.kind })
       if (isStranger(entry) && !strangers.admit(entry.address)) return
+      if (entry.kind === 'member' && !members.admit(entry.username)) return
       const { at: _, ...facts } = entry
       logger.info({ audit: facts }, entry.kind === 'denial' ? 'access denied' : 'audited')
       for (const queue of queues) queue.push(entry)
@@ -88,6 +91,7 @@ export async function openAudit({ config, redis, logger, metrics }: AuditOptions
     },
     async [Symbol.asyncDispose]() {
       strangers.close()
+      members.close()
       await Promise.all(queues.map((queue) => queue.close()))
     },
   }

@@ -2,7 +2,15 @@
 export interface AuditEntry {
   /** ms since the Unix epoch */
   readonly at: number
-  readonly kind: 'access' | 'denial' | 'sign_in' | 'sign_in_failed' | 'sign_out' | 'view_as' | 'administration'
+  readonly kind:
+    | 'access'
+    | 'denial'
+    | 'sign_in'
+    | 'sign_in_failed'
+    | 'sign_out'
+    | 'view_as'
+    | 'administration'
+    | 'member'
   readonly requestId: string
   readonly username: string
   /** the administrator behind a "view as" */

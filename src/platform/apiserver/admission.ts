@@ -16,12 +16,38 @@ import type { User } from './user.ts'
 
 /** One write, before its object is known. */
 export interface Write {
+  /** of the request */
+  readonly id: string
+  /** of the peer */
+  readonly address: string
   readonly user: User
   readonly subresource?: string | undefined
   readonly dryRun: boolean
 }
 
+/** A write that was let through, and is about to be stored. */
+export interface AdmittedWrite extends Pick<Write, 'id' | 'address'>, AdmissionRequest {
+  readonly group: string
+  readonly resource: string
+}
+
+/** A request that was refused for want of a right. */
+export interface RefusedCall extends Pick<Write, 'id' | 'address' | 'user'> {
+  readonly method: string
+  readonly path: string
+  readonly message: string
+}
+
+/** Hears who writes what. It must not throw, and nobody waits for it. */
+export interface WriteObserver {
+  /** whose writes it hears of */
+  readonly groups: ReadonlySet<string>
+  wrote(write: AdmittedWrite): void
+  refused(call: RefusedCall): void
+}
+
 export interface AdmissionParts {
+  readonly observer?: WriteObserver | undefined
   readonly authorizer: Authorizer
   readonly objects: ObjectStore
   readonly served: ServedResources
@@ -41,7 +67,9 @@ export class AdmissionRules {
   /** @returns undefined where no rule is about the resource */
   of(resource: Resource, write: Write): Admission | undefined {
     const rules = this.#rules.filter(({ group }) => group === resource.group)
-    if (rules.length === 0) return undefined
+    const { observer } = this.#parts
+    const isObserved = observer?.groups.has(resource.group) === true && !write.dryRun
+    if (rules.length === 0 && !isObserved) return undefined
     const concerned = (request: AdmissionRequest) => rules.filter((rule) => concerns(rule, resource, request))
     const request = (object: ApiObject | undefined, before: ApiObject | undefined) =>
       this.#request(resource, write, object, before)
@@ -56,13 +84,15 @@ export class AdmissionRules {
       validate: (object, before) => {
         const asked = request(object, before)
         for (const rule of concerned(asked)) this.#decide(resource, rule, asked)
+        const { id, address } = write
+        if (isObserved) observer.wrote({ ...asked, id, address, group: resource.group, resource: resource.plural })
       },
     }
   }
 
   #request(
     resource: Resource,
-    { user, subresource, dryRun }: Write,
+    { user, subresource, dryRun }: Omit<Write, 'id' | 'address'>,
     object: ApiObject | undefined,
     before: ApiObject | undefined,
   ): AdmissionRequest {

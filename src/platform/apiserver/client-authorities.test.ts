@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ClientAuthorities } from './client-certificates.ts'
@@ -102,6 +104,30 @@ describe('the CAs whose clients a port knows', () => {
     expect(await codes()).toEqual([401, 401, 200]) // what is fixed is not theirs to refuse
     expect(await code(joe)).toBe(401)
     for (const agent of agents) agent.destroy()
+  })
+
+  it('end what is under way for one that counts no more, and leave what is not theirs', async () => {
+    changing.change({ authorities: [first as TestAuthority] })
+    const watch = async (authority: TestAuthority | undefined, name: string) => {
+      const pair = await signed(authority, name)
+      const url = `${listener.url}/api/v1/namespaces?watch=true`
+      const call = httpsRequest(url, { ca: listener.caPem, agent: false, ...pair })
+      call.end()
+      const [answer] = (await once(call, 'response')) as [IncomingMessage]
+      expect(answer.statusCode).toBe(200)
+      const ended = new Promise<string>((resolve) => {
+        answer.on('error', () => resolve('ended')).on('close', () => resolve('ended'))
+        answer.resume()
+      })
+      return { call, ended }
+    }
+    const [joe, eve] = [await watch(first, 'joe'), await watch(fixed, 'eve')]
+    changing.change({ refused: ['joe', 'eve'] })
+    expect(await joe.ended).toBe('ended')
+    const goesOn = new Promise<string>((resolve) => setTimeout(() => resolve('goes on'), 200))
+    expect(await Promise.race([eve.ended, goesOn])).toBe('goes on')
+    eve.call.destroy()
+    await eve.ended
   })
 
   it('are not taken for one another by their names', async () => {

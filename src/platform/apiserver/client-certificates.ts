@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -41,6 +42,8 @@ export class ClientTrust {
   readonly #fixedRoots: readonly X509Certificate[]
   readonly #live: ClientAuthorities | undefined
   #liveRoots: readonly X509Certificate[] = []
+  /** that are under way, such as watches */
+  readonly #answers = new Set<ServerResponse>()
   /** rises with every change of what is trusted */
   #revision = 0
 
@@ -65,12 +68,23 @@ export class ClientTrust {
   attach(server: Server, renew: () => void): () => void {
     if (!this.tls) return () => undefined
     server.on('secureConnection', (socket) => this.#admit(socket))
+    server.on('request', (request, response) => {
+      if (!holders.has(request.socket)) return
+      this.#answers.add(response)
+      response.once('close', () => this.#answers.delete(response))
+    })
     const end = this.#live?.onChange(() => {
       this.#liveRoots = certificatesIn(this.#live?.pem ?? '')
       this.#revision++
       renew()
+      this.#endWatches()
     })
     return () => end?.()
+  }
+
+  /** The next request of a connection is refused; what is under way would go on. */
+  #endWatches(): void {
+    for (const { req } of this.#answers) if (holders.get(req.socket)?.counts() === false) req.socket.destroy()
   }
 
   #admit(socket: TLSSocket): void {

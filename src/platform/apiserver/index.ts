@@ -8,6 +8,7 @@
  * It promises the API's own semantics (versions, conflicts, watches, paging, finalizers, server-side apply) and that an
  * answered write survives the end of the machine. It runs no workloads. Who may do what is decided by the Roles and bindings it stores.
  */
+export type { AdmittedWrite, RefusedCall, WriteObserver } from './admission.ts'
 export type { TokenGrant } from './authentication.ts'
 export type { ClientAuthorities } from './client-certificates.ts'
 export { ObjectsLostError, ObjectsSealedError } from './journal-errors.ts'

@@ -14,6 +14,24 @@ describe('what every cluster publishes', () => {
     expect(server.objects.get(roles, reader)).toMatchObject({ rules: [{ resourceNames: [KEY.name] }] })
   })
 
+  it('follows CAs that come and go while it runs, beside those that stay', async () => {
+    const server = await aServer({ defaultRoles: true, clientCa: 'later' })
+    expect(server.objects.get(MAPS, KEY)).toBeUndefined()
+    let changed: () => void = () => undefined
+    const authorities = {
+      pem: 'one\n',
+      onChange(listener: () => void) {
+        changed = listener
+        return () => undefined
+      },
+    }
+    await server.publishAuthorities(authorities, 'fixed')
+    expect(server.objects.get(MAPS, KEY)?.data).toEqual({ 'client-ca-file': 'fixed\none\n' })
+    authorities.pem = 'two\n'
+    changed()
+    await expect.poll(() => server.objects.get(MAPS, KEY)?.data).toEqual({ 'client-ca-file': 'fixed\ntwo\n' })
+  })
+
   it('follows the CAs from one start to the next', async () => {
     const storage = { kind: 'journal', dir: aDirectory() } as const
     const first = await ApiServer.open({ storage, defaultRoles: true, clientCa: 'old' })

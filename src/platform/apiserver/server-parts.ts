@@ -1,6 +1,6 @@
 import type { Clock } from '#model'
 import type { Logger } from '#runtime'
-import type { AdmissionRules } from './admission.ts'
+import type { AdmissionRules, WriteObserver } from './admission.ts'
 import type { BootstrapTokens } from './bootstrap-tokens.ts'
 import type { ObjectStore } from './objects.ts'
 import type { Authorizer } from './rbac/index.ts'
@@ -27,6 +27,8 @@ export interface ServerParts {
   readonly authorizer: Authorizer
   /** what rules say to what callers write */
   readonly admission: AdmissionRules
+  /** hears who writes what, and who is refused */
+  readonly observer?: WriteObserver | undefined
   readonly runsWorkloads: boolean
   /** between bookmarks of a watch, ms */
   readonly bookmarkMs: number

@@ -3,7 +3,7 @@ import type { AdmissionRule, VersionConverter } from '#kinds'
 import { type Clock, systemClock } from '#model'
 import { type Logger, silentLogger } from '#runtime'
 import type { Sealer } from '#sealing'
-import { AdmissionRules } from './admission.ts'
+import { AdmissionRules, type WriteObserver } from './admission.ts'
 import type { TokenHolders } from './authentication.ts'
 import { BootstrapTokens } from './bootstrap-tokens.ts'
 import { builtInResources } from './built-in.ts'
@@ -15,7 +15,7 @@ import type { ApiRequest, ApiResponse } from './http/call.ts'
 import { handleRequest } from './http/handle.ts'
 import { journalStorage } from './journal.ts'
 import { ObjectStore } from './objects.ts'
-import { publishAuthentication } from './published.ts'
+import { type PublishedAuthorities, publishAuthorities, publishFollowing, publishReader } from './published.ts'
 import { Authorizer, seedDefaultRoles } from './rbac/index.ts'
 import { ServedResources } from './served.ts'
 import type { NodeProxy, ServerParts } from './server-parts.ts'
@@ -48,10 +48,15 @@ export interface ApiServerOptions {
   readonly runsWorkloads?: boolean
   /** makes the roles and bindings every cluster has, such as cluster-admin, view and system:discovery */
   readonly defaultRoles?: boolean
-  /** PEM of the CAs whose client certificates its listener takes; published in kube-system/extension-apiserver-authentication */
+  /**
+   * PEM of the CAs whose client certificates its listener takes; published in kube-system/extension-apiserver-authentication. `later`: they
+   * are told by `publishAuthorities` before anybody listens.
+   */
   readonly clientCa?: string
   /** what callers' writes must obey beyond schemas and rights; what is written in process is not asked about */
   readonly admission?: readonly AdmissionRule[]
+  /** hears who writes what through a listener, and who is refused; default: nobody does */
+  readonly observer?: WriteObserver
   /** how objects of kinds with several versions are turned from one into the other; without, only their apiVersion changes */
   readonly converters?: readonly VersionConverter[]
 }
@@ -80,6 +85,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   readonly bootstrapTokens: BootstrapTokens
   readonly authorizer: Authorizer
   readonly admission: AdmissionRules
+  readonly observer: WriteObserver | undefined
   readonly runsWorkloads: boolean
   /** counted since the start */
   readonly counters = { requests: 0, slowWatchersCut: 0 }
@@ -109,7 +115,9 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     this.bootstrapTokens = new BootstrapTokens(this.objects, this.clock)
     this.runsWorkloads = options.runsWorkloads ?? false
     const { store, served, objects, logger, authorizer, clock } = this
-    this.admission = new AdmissionRules(options.admission ?? [], { authorizer, objects, served, clock })
+    this.observer = options.observer
+    const { observer } = this
+    this.admission = new AdmissionRules(options.admission ?? [], { authorizer, objects, served, clock, observer })
     this.#housekeeping = new Housekeeping({ store, served, objects, logger })
     this.#certificateCleanup = new CertificateCleanup({ objects, clock: this.clock, logger })
   }
@@ -130,7 +138,8 @@ export class ApiServer implements ServerParts, AsyncDisposable {
           await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
       if (options.defaultRoles) {
         await seedDefaultRoles(server.objects)
-        await publishAuthentication(server.objects, options.clientCa)
+        await publishReader(server.objects)
+        if (options.clientCa !== 'later') await publishAuthorities(server.objects, options.clientCa ?? '')
       }
       return server
     } catch (error) {
@@ -183,6 +192,13 @@ export class ApiServer implements ServerParts, AsyncDisposable {
           this.logger.warn({ error, definition: other.metadata.name }, 'a definition could not be given its names'),
         )
     }
+  }
+
+  /** Publishes the CAs whose client certificates its listener takes, as they come and go. @param fixed PEM of those that stay */
+  async publishAuthorities(authorities: PublishedAuthorities, fixed = ''): Promise<void> {
+    const { objects, logger } = this
+    const end = await publishFollowing(objects, authorities, { fixed, logger })
+    this.#closing.signal.addEventListener('abort', end, { once: true })
   }
 
   /** Serves objects that are computed on each read, such as those of metrics.k8s.io. */

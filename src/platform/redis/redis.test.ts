@@ -22,7 +22,12 @@ describe('why Redis is not available', () => {
       'WRONGPASS invalid username-password pair or user is disabled.',
       'WRONGPASS invalid username-password pair or user is disabled. (check REDIS_USERNAME and REDIS_PASSWORD)',
     ],
-  ])('is said in words of ours: %j', (said, reason) => expect(redisUnavailable(new Error(said)).reason).toBe(reason))
+    ['connect ECONNREFUSED 10.0.0.7:6379', 'it refuses connections; look whether it runs (ECONNREFUSED)'],
+    ['getaddrinfo ENOTFOUND redis.internal', 'its name is not known; check REDIS_HOST (ENOTFOUND)'],
+    ['connect EHOSTUNREACH 10.0.0.7:6379', 'there is no way to it (EHOSTUNREACH)'],
+  ])('is said in words of ours, and never where it is: %j', (said, reason) =>
+    expect(redisUnavailable(new Error(said)).reason).toBe(reason),
+  )
 })
 
 describe.skipIf(noRedis !== '')(`a connection to Redis${noRedis}`, () => {

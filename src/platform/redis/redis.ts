@@ -135,8 +135,21 @@ function reasonOf(error: unknown): string {
   if (reason === '' || UNCONNECTED.test(reason)) return NO_CONNECTION
   if (/^(Command timed out|Socket timeout)/.test(reason))
     return 'it does not answer; look whether it runs and is not stopped'
+  const [, code = ''] = SYSTEM_ERROR.exec(reason) ?? []
+  if (code !== '') return `${UNREACHED[code] ?? 'there is no way to it'} (${code})`
   if (/^(WRONGPASS|NOAUTH)/.test(reason)) return `${reason} (check REDIS_USERNAME and REDIS_PASSWORD)`
   return reason
+}
+
+/** `connect ECONNREFUSED 10.0.0.7:6379`: whoever is told that Redis is away is not told where it is. */
+const SYSTEM_ERROR = /^(?:connect|getaddrinfo|read|write) (E[A-Z_]+)\b/
+const UNREACHED: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'it refuses connections; look whether it runs',
+  ENOTFOUND: 'its name is not known; check REDIS_HOST',
+  EAI_AGAIN: 'its name cannot be looked up now',
+  ETIMEDOUT: 'it does not answer; look whether it runs and is not stopped',
+  ECONNRESET: 'it broke the connection off',
+  EPIPE: 'it broke the connection off',
 }
 
 /** What the driver says of commands that found no connection; its own settings are of no use to people. */

@@ -1,20 +1,64 @@
 import type { AdmissionRule } from '#kinds'
 
-/** Where an API server reaches the webhooks, and by which CA it knows them. */
-export type Reached = { readonly caBundle: string } & (
+/** Where an API server reaches the webhooks, and by which CA it knows them, PEM; absent: that is written later. */
+export type Reached = { readonly caBundle?: string } & (
   | { readonly url: string }
   | { readonly service: { readonly namespace: string; readonly name: string; readonly port?: number } }
 )
 
+/** One webhook, as far as they differ. */
+interface Webhook {
+  readonly name: string
+  readonly path: string
+  readonly rules: readonly object[]
+  /** CEL: writes of which one is false are not asked about */
+  readonly conditions: Readonly<Record<string, string>>
+  /** whether a write is refused where there is no answer */
+  readonly isNeeded: boolean
+}
+
 const clientConfig = (reached: Reached, path: string): object => ({
-  caBundle: Buffer.from(reached.caBundle).toString('base64'),
+  ...(reached.caBundle !== undefined && { caBundle: Buffer.from(reached.caBundle).toString('base64') }),
   ...('url' in reached ? { url: reached.url + path } : { service: { ...reached.service, path } }),
 })
 
-function webhook(rule: AdmissionRule, reached: Reached, path: string): object {
+function webhook({ name, path, rules, conditions, isNeeded }: Webhook, reached: Reached): object {
+  const matchConditions = Object.entries(conditions).map(([condition, expression]) => ({ name: condition, expression }))
   return {
-    name: rule.name,
+    name,
     clientConfig: clientConfig(reached, path),
+    rules,
+    ...(matchConditions.length > 0 && { matchConditions }),
+    failurePolicy: isNeeded ? 'Fail' : 'Ignore',
+    matchPolicy: 'Equivalent',
+    sideEffects: isNeeded ? 'None' : 'NoneOnDryRun',
+    admissionReviewVersions: ['v1'],
+    timeoutSeconds: isNeeded ? 10 : 3,
+  }
+}
+
+export interface ConfigurationOptions {
+  /** of both objects */
+  readonly name: string
+  readonly rules: readonly AdmissionRule[]
+  readonly reached: Reached
+  /** user name of the hub's own account, whose writes are not asked about: it must go on where its webhooks cannot be reached */
+  readonly except?: string
+  /** besides, `/audit` is told of these writes, whether it answers or not */
+  readonly audited?: { readonly rules: readonly object[]; readonly condition: string }
+}
+
+/** The two objects that make an API server ask these rules. */
+export function webhookConfigurations({ name, rules, reached, except, audited }: ConfigurationOptions): object[] {
+  const apiVersion = 'admissionregistration.k8s.io/v1'
+  const of = (kind: string, webhooks: readonly Webhook[]) => ({
+    ...{ apiVersion, kind, metadata: { name } },
+    webhooks: webhooks.map((one) => webhook(one, reached)),
+  })
+  const others = { ...(except && { 'not-the-hub': `request.userInfo.username != ${JSON.stringify(except)}` }) }
+  const asked = (rule: AdmissionRule, what: 'mutate' | 'validate'): Webhook => ({
+    name: rule.name,
+    path: `/${what}/${rule.name}`,
     rules: [
       {
         apiGroups: [rule.group],
@@ -24,28 +68,23 @@ function webhook(rule: AdmissionRule, reached: Reached, path: string): object {
         scope: rule.namespaced ? 'Namespaced' : 'Cluster',
       },
     ],
+    conditions: others,
     // Who may accept members is decided here: without an answer nobody is accepted.
-    failurePolicy: 'Fail',
-    matchPolicy: 'Equivalent',
-    sideEffects: 'None',
-    admissionReviewVersions: ['v1'],
-    timeoutSeconds: 10,
-  }
-}
-
-/** The two objects that make an API server ask these rules. */
-export function webhookConfigurations(name: string, rules: readonly AdmissionRule[], reached: Reached): object[] {
-  const apiVersion = 'admissionregistration.k8s.io/v1'
-  const of = (kind: string, webhooks: readonly object[]) => ({ apiVersion, kind, metadata: { name }, webhooks })
-  const mutating = rules.filter(({ mutate }) => mutate)
+    isNeeded: true,
+  })
+  const told: Webhook[] = audited
+    ? [
+        {
+          ...{ name: 'audit.clusterpulse.io', path: '/audit', rules: audited.rules, isNeeded: false },
+          conditions: { ...others, 'of-members': audited.condition },
+        },
+      ]
+    : []
   return [
     of(
       'MutatingWebhookConfiguration',
-      mutating.map((rule) => webhook(rule, reached, `/mutate/${rule.name}`)),
+      rules.filter(({ mutate }) => mutate).map((rule) => asked(rule, 'mutate')),
     ),
-    of(
-      'ValidatingWebhookConfiguration',
-      rules.map((rule) => webhook(rule, reached, `/validate/${rule.name}`)),
-    ),
+    of('ValidatingWebhookConfiguration', [...rules.map((rule) => asked(rule, 'validate')), ...told]),
   ]
 }

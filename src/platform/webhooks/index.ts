@@ -5,6 +5,8 @@
  *   rule.mutate                     → /mutate/<rule>    a JSON patch
  *   rule.rights, reads, faults      → /validate/<rule>  allowed or not; rights by SubjectAccessReview, as whoever writes
  *   converters                      → /convert          objects in another version
+ *   onWrite                         → /audit            told who writes what, and always allowed
  */
-export { type Reached, webhookConfigurations } from './configuration.ts'
-export { listenWebhooks, type WebhookListener, type WebhookOptions } from './server.ts'
+export { type ConfigurationOptions, type Reached, webhookConfigurations } from './configuration.ts'
+export type { ReviewRequest } from './review.ts'
+export { listenWebhooks, type WebhookListener, type WebhookOptions, type WebhookTls } from './server.ts'

@@ -13,7 +13,9 @@ function applied(document: Json, patch: ReturnType<typeof jsonPatch>): unknown {
     let holder = root
     for (const name of names) holder = holder[name] as Json
     if (step.op === 'remove') delete holder[last]
-    else holder[last] = step.value
+    // `__proto__` is a name as any other.
+    else
+      Object.defineProperty(holder, last, { value: step.value, enumerable: true, writable: true, configurable: true })
   }
   return root['']
 }

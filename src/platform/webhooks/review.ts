@@ -20,6 +20,7 @@ export interface ReviewWorld {
 export interface ReviewRequest {
   readonly uid: string
   readonly operation: string
+  readonly resource?: { readonly group: string; readonly resource: string }
   readonly name?: string
   readonly namespace?: string
   readonly subResource?: string
@@ -41,7 +42,13 @@ export interface ReviewResponse {
   readonly patchType?: 'JSONPatch'
   /** base64 of a JSON patch */
   readonly patch?: string
-  readonly status?: { readonly code: number; readonly reason: string; readonly message: string }
+  /** as the embedded API refuses: people's tools print the causes */
+  readonly status?: {
+    readonly code: number
+    readonly reason: string
+    readonly message: string
+    readonly details: object
+  }
 }
 
 function requestOf(review: ReviewRequest, nowMs: number): AdmissionRequest {
@@ -60,11 +67,28 @@ function requestOf(review: ReviewRequest, nowMs: number): AdmissionRequest {
   }
 }
 
-const refused = (uid: string, code: number, reason: string, message: string): ReviewResponse => ({
-  uid,
-  allowed: false,
-  status: { code, reason, message },
+const detailsOf = (review: ReviewRequest, { name }: AdmissionRequest) => ({
+  ...(name && { name }),
+  ...(review.resource?.group && { group: review.resource.group }),
+  kind: review.resource?.resource ?? '',
 })
+
+function forbidden(review: ReviewRequest, request: AdmissionRequest, message: string): ReviewResponse {
+  const status = { code: 403, reason: 'Forbidden', message, details: detailsOf(review, request) }
+  return { uid: review.uid, allowed: false, status }
+}
+
+function invalid(
+  rule: AdmissionRule,
+  review: ReviewRequest,
+  request: AdmissionRequest,
+  faults: Parameters<typeof refusalOf>[1],
+): ReviewResponse {
+  const causes = faults.map(({ path, message }) => ({ reason: 'FieldValueInvalid', message, field: path }))
+  const details = { ...detailsOf(review, request), causes }
+  const status = { code: 422, reason: 'Invalid', message: refusalOf(rule, faults), details }
+  return { uid: review.uid, allowed: false, status }
+}
 
 /** What the rule makes of the object, as a patch. */
 export function mutate(rule: AdmissionRule, review: ReviewRequest, nowMs: number): ReviewResponse {
@@ -73,9 +97,7 @@ export function mutate(rule: AdmissionRule, review: ReviewRequest, nowMs: number
   const mutation = rule.mutate?.(request)
   if (!mutation || !request.object) return { uid, allowed: true }
   if ('faults' in mutation)
-    return mutation.faults.length > 0
-      ? refused(uid, 422, 'Invalid', refusalOf(rule, mutation.faults))
-      : { uid, allowed: true }
+    return mutation.faults.length > 0 ? invalid(rule, review, request, mutation.faults) : { uid, allowed: true }
   const patch = jsonPatch(request.object, mutation.object)
   if (patch.length === 0) return { uid, allowed: true }
   return { uid, allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }
@@ -91,8 +113,8 @@ export async function validate(
   const request = requestOf(review, nowMs)
   for (const right of rule.rights?.(request) ?? [])
     if (!(await world.may(request.user, right, signal)))
-      return refused(uid, 403, 'Forbidden', missingRight(rule, request.user, right))
+      return forbidden(review, request, missingRight(rule, request.user, right))
   const found = await Promise.all((rule.reads?.(request) ?? []).map((one) => world.read(one, signal)))
   const faults = rule.faults?.(request, found) ?? []
-  return faults.length > 0 ? refused(uid, 422, 'Invalid', refusalOf(rule, faults)) : { uid, allowed: true }
+  return faults.length > 0 ? invalid(rule, review, request, faults) : { uid, allowed: true }
 }

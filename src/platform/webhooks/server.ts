@@ -9,13 +9,20 @@ import { boundConnections, CONNECTION_TIMES, type Logger } from '#runtime'
 import { type ConversionRequest, convert } from './convert.ts'
 import { mutate, type ReviewRequest, type ReviewWorld, validate } from './review.ts'
 
+/** What the server shows, PEM. */
+export interface WebhookTls {
+  readonly cert: string
+  readonly key: string
+}
+
 export interface WebhookOptions {
   readonly rules: readonly AdmissionRule[]
   readonly converters?: readonly VersionConverter[]
   /** the API whose server asks: who may do what, and what rules look at, is asked there */
   readonly kube: KubeClient
-  /** PEM */
-  readonly tls: { readonly cert: string; readonly key: string }
+  readonly tls: WebhookTls
+  /** hears of every write that `/audit` is told of, before it is allowed; default: nobody */
+  readonly onWrite?: (review: ReviewRequest) => void
   readonly host?: string
   /** 0: a free one */
   readonly port: number
@@ -25,6 +32,8 @@ export interface WebhookOptions {
 
 export interface WebhookListener extends AsyncDisposable {
   readonly port: number
+  /** Shows another certificate from the next connection on. */
+  renew(tls: WebhookTls): void
 }
 
 /** As large as an object may be, twice: what is and what shall be. */
@@ -47,7 +56,8 @@ class UnreadableReview extends Error {
 export async function listenWebhooks(options: WebhookOptions): Promise<WebhookListener> {
   const { tls, host = '127.0.0.1', port, logger } = options
   const answers = new Answers(options)
-  const server = createServer({ ...tls, minVersion: 'TLSv1.2', ...CONNECTION_TIMES }, (request, response) => {
+  const minVersion = 'TLSv1.2' as const
+  const server = createServer({ ...tls, minVersion, ...CONNECTION_TIMES }, (request, response) => {
     void answers.answer(request, response)
   })
   server.requestTimeout = TIMEOUT_MS
@@ -57,6 +67,7 @@ export async function listenWebhooks(options: WebhookOptions): Promise<WebhookLi
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
+    renew: (next) => server.setSecureContext({ ...next, minVersion }),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       server.close()
@@ -95,6 +106,10 @@ class Answers {
     const answered = (response: object) => ({ apiVersion, kind, response })
     if (what === 'convert' && kind === 'ConversionReview')
       return answered(convert(this.#options.converters ?? [], request as unknown as ConversionRequest))
+    if (what === 'audit' && kind === 'AdmissionReview') {
+      this.#options.onWrite?.(request as unknown as ReviewRequest)
+      return answered({ uid: request.uid, allowed: true })
+    }
     const rule = this.#options.rules.find((one) => one.name === name)
     if (!rule || kind !== 'AdmissionReview') throw new UnreadableReview(404, `no rule answers ${kind} at ${path}`)
     const review = request as unknown as ReviewRequest

@@ -78,7 +78,7 @@ describe.skipIf(skip)(`webhooks of a real kube-apiserver${skip ? ` (skipped: ${m
       const spec = { ...crd.spec, ...(kind.converters.length > 0 && { conversion }) }
       await kube.create(customResourceDefinitions, { ...crd, spec } as unknown as KubeObject)
     }
-    for (const configuration of webhookConfigurations('clusterpulse', ocmAdmission, reached)) {
+    for (const configuration of webhookConfigurations({ name: 'clusterpulse', rules: ocmAdmission, reached })) {
       const { kind } = configuration as { kind: string }
       const plural = `${kind.toLowerCase()}s`
       await kube.request('POST', `/apis/admissionregistration.k8s.io/v1/${plural}`, { body: configuration })

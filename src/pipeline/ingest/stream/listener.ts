@@ -40,6 +40,10 @@ export interface Silence {
 
 interface Heard {
   readonly socket: Socket
+  /** that was shown, and counted then */
+  readonly certificate: PeerCertificate | undefined
+  /** it counts no more: whoever holds it is told by its stream, if it has one, before the connection ends */
+  isRevoked: boolean
   /** that came so far */
   bytes: number
   quietSweeps: number
@@ -56,6 +60,7 @@ export class Listener implements AsyncDisposable {
   #tls: TlsServer | undefined
   #reload: NodeJS.Timeout | undefined
   #fingerprint = ''
+  #isDoubtful = false
   readonly #sockets = new Map<string, Socket>()
   /** those that may speak HTTP/2, and so answer when they are asked */
   readonly #heard = new Map<string, Heard>()
@@ -108,8 +113,17 @@ export class Listener implements AsyncDisposable {
     return this.#heard.get(peer) ?? { ms: 0 }
   }
 
-  /** Now and then: ends connections of which nothing was heard for too long, as where a network was cut without a word. */
+  /** What certificates count may have changed: those that were shown are looked at again. */
+  doubtCertificates(): void {
+    this.#isDoubtful = true
+  }
+
+  /**
+   * Now and then: ends connections of which nothing was heard for too long, as where a network was cut without a word, and those whose
+   * certificate was revoked since.
+   */
   sweep(): void {
+    this.#endRevoked()
     const { silentMs, sweepMs } = this.#options.limits
     for (const heard of this.#heard.values()) {
       const { bytesRead } = heard.socket
@@ -118,6 +132,19 @@ export class Listener implements AsyncDisposable {
       if (heard.quietSweeps * sweepMs < silentMs) continue
       heard.ms = heard.quietSweeps * sweepMs
       heard.socket.destroy()
+    }
+  }
+
+  #endRevoked(): void {
+    if (!this.#isDoubtful) return
+    this.#isDoubtful = false
+    for (const heard of this.#heard.values()) {
+      if (!heard.certificate || this.#options.isRevoked?.(heard.certificate) !== true) heard.isRevoked = false
+      else if (heard.isRevoked) heard.socket.destroy()
+      else {
+        heard.isRevoked = true
+        this.#isDoubtful = true
+      }
     }
   }
 
@@ -139,13 +166,13 @@ export class Listener implements AsyncDisposable {
     })
     // Whoever breaks off is a matter of the stream, if there is one yet.
     socket.on('error', (error) => this.#options.logger.debug({ peer, error: error.message }, 'a connection broke'))
-    if (!this.#tls) return this.#connected(socket, socket)
+    if (!this.#tls) return this.#connected(socket, socket, undefined)
     this.#handshakes.arrived(socket)
   }
 
   /** @param spoken the same, inside its encryption where there is one */
-  #connected(socket: Socket, spoken: Socket) {
-    this.#heard.set(peerOf(socket), { socket, bytes: 0, quietSweeps: 0, ms: 0 })
+  #connected(socket: Socket, spoken: Socket, certificate: PeerCertificate | undefined) {
+    this.#heard.set(peerOf(socket), { socket, certificate, isRevoked: false, bytes: 0, quietSweeps: 0, ms: 0 })
     this.#options.onConnection(spoken)
   }
 
@@ -167,7 +194,10 @@ export class Listener implements AsyncDisposable {
       const socket = this.#sockets.get(peerOf(secured))
       if (socket) this.#handshakes.finished(socket)
       secured.on('error', (error) => this.#options.logger.debug({ error: error.message }, 'a connection broke'))
-      if (secured.alpnProtocol === 'h2' && socket && !this.#isRevoked(secured)) return this.#connected(socket, secured)
+      // One that is not revoked, and does not count for another reason, its stream is told.
+      const certificate = secured.authorized ? certificateOf(secured.getPeerCertificate()) : undefined
+      const isRevoked = certificate !== undefined && this.#options.isRevoked?.(certificate) === true
+      if (secured.alpnProtocol === 'h2' && socket && !isRevoked) return this.#connected(socket, secured, certificate)
       this.#options.onRefused('handshake')
       secured.destroy()
     })
@@ -186,12 +216,6 @@ export class Listener implements AsyncDisposable {
       })
     }, RELOAD_EVERY_MS)
     this.#reload.unref()
-  }
-
-  /** One that is not revoked, and does not count for another reason, its stream is told. */
-  #isRevoked(secured: TLSSocket): boolean {
-    const certificate = secured.authorized ? certificateOf(secured.getPeerCertificate()) : undefined
-    return certificate !== undefined && this.#options.isRevoked?.(certificate) === true
   }
 
   async #reloadTls(files: ServerTls): Promise<void> {

@@ -142,7 +142,10 @@ export class AgentServer implements AsyncDisposable {
       throw error
     }
     server.#unlisten = [
-      verifier.onChange(() => server.#tellAll({ kind: 'credentials' })),
+      verifier.onChange(() => {
+        server.#listener?.doubtCertificates()
+        server.#tellAll({ kind: 'credentials' })
+      }),
       plans.onChange((cluster) => server.#tellAll({ kind: 'plan' }, cluster)),
     ]
     server.#sweep = setInterval(() => server.#swept(), server.#limits.sweepMs)

@@ -99,6 +99,28 @@ describe('the listener of agents', () => {
     expect(hub.server.agents.facts('east')).toBeUndefined()
   })
 
+  it('ends a connection whose certificate is revoked, also one that began no stream, and takes it no more', async () => {
+    await using hub = await aHub({ tls: files })
+    const { host, port } = hub.server.address
+    const holder = async (name: string) => {
+      hub.credentials.grant(name, name, 'certificate')
+      const pair = await authority.sign(name, 'client')
+      const socket = connect({ host, port, ca: authority.pem, ALPNProtocols: ['h2'], ...pair })
+      socket.on('error', () => undefined).resume() // the end is what is waited for
+      const closed = once(socket, 'close')
+      await once(socket, 'secureConnect')
+      return { socket, closed, pair }
+    }
+    const [west, east] = [await holder('west'), await holder('east')]
+    hub.credentials.refuse('west', 'revoked')
+    await west.closed
+    const again = connect({ host, port, ca: authority.pem, ALPNProtocols: ['h2'], ...west.pair })
+    again.on('error', () => undefined).resume()
+    await once(again, 'close')
+    expect(east.socket.destroyed).toBe(false)
+    east.socket.destroy()
+  })
+
   it('tells members by which authorities the hub is known, again when those change, and nobody else', async () => {
     let roots = 'FIRST'
     await using hub = await aHub({ tls: files, trust: () => roots })

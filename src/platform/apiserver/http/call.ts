@@ -31,6 +31,8 @@ export interface ApiResponse {
 
 /** One request on its way through the server. */
 export interface Call {
+  /** told to the caller as Audit-Id */
+  readonly id: string
   readonly server: ServerParts
   readonly request: ApiRequest
   readonly response: ApiResponse
@@ -47,3 +49,6 @@ export interface Call {
   /** sent as Warning headers */
   readonly warnings: string[]
 }
+
+/** Of who calls; '' where it is this process, or the connection is gone. */
+export const addressOf = ({ request }: Pick<Call, 'request'>): string => request.socket?.remoteAddress ?? ''

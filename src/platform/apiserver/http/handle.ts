@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { bearerToken, type TokenHolders } from '../authentication.ts'
 import { certificateUser } from '../client-certificates.ts'
 import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
@@ -5,7 +6,7 @@ import type { ServerParts } from '../server-parts.ts'
 import { ApiError, type StatusReason } from '../status.ts'
 import { ANONYMOUS, type User } from '../user.ts'
 import { checkPath } from './authorize.ts'
-import type { ApiRequest, ApiResponse, Call } from './call.ts'
+import { type ApiRequest, type ApiResponse, addressOf, type Call } from './call.ts'
 import { healthPaths, sendHealth } from './health.ts'
 import { actingAs } from './impersonation.ts'
 import { handleNodeProxy } from './node-proxy.ts'
@@ -21,11 +22,12 @@ export async function handleRequest(
   prefix: string,
   own: TokenHolders,
 ): Promise<void> {
-  const url = addressOf(request.url)
+  const url = urlOf(request.url)
   const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
   const holders = [own, server.tokens, server.bootstrapTokens]
   const user = certificateUser(request, server.clock.now()) ?? holderOf(holders, bearerToken(request))
   const call: Call = {
+    id: randomUUID(),
     server,
     request,
     response,
@@ -38,16 +40,19 @@ export async function handleRequest(
     warnings: [],
   }
   server.counters.requests++
+  response.setHeader('audit-id', call.id)
+  let acting = call
   try {
     if (!user && !isHealth(call.path)) throw new ApiError('Unauthorized', 'Unauthorized')
-    await route({ ...call, user: actingAs(call) })
+    acting = { ...call, user: actingAs(call) }
+    await route(acting)
   } catch (error) {
-    await answerError(call, error)
+    await answerError(acting, error)
   }
 }
 
 /** What begins with slashes is a path, however many they are; what cannot be read is one that nothing is served at. */
-function addressOf(text = '/'): Pick<URL, 'pathname' | 'searchParams'> {
+function urlOf(text = '/'): Pick<URL, 'pathname' | 'searchParams'> {
   const whole = text.startsWith('/') ? `http://server${text}` : text
   return URL.canParse(whole) ? new URL(whole) : { pathname: text, searchParams: new URLSearchParams() }
 }
@@ -72,6 +77,10 @@ async function answerError(call: Call, error: unknown): Promise<void> {
       : new ApiError('InternalError', 'the API server failed to answer; its log says why', undefined, { cause: error })
   if (known.httpCode >= 500 && !SAID_ELSEWHERE.has(known.reason))
     server.logger.error({ err: error, method: request.method, path: call.path }, 'a request failed')
+  if (known.reason === 'Forbidden') {
+    const { id, user, method, path } = call
+    server.observer?.refused({ id, user, method, path, message: known.message, address: addressOf(call) })
+  }
   if (response.headersSent || response.destroyed) {
     response.destroy()
     return

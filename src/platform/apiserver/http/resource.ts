@@ -12,7 +12,7 @@ import type { WriteOptions } from '../write-rules.ts'
 import { negotiate, type Representation } from './accept.ts'
 import { checkAccess, guardOf, isTrue, type Target } from './authorize.ts'
 import { mediaType, readBody, readFields, readObject } from './body.ts'
-import type { Call } from './call.ts'
+import { addressOf, type Call } from './call.ts'
 import { sendList, sendObject, sendValue } from './respond.ts'
 import { watchResource } from './watch.ts'
 
@@ -323,7 +323,7 @@ function writeOptions(call: Call, target: Target, resource?: Resource): WriteOpt
     throw unsupportedOption(kind, 'fieldValidation', fieldValidation, ['', 'Ignore', 'Strict', 'Warn'])
   const agent = String(request.headers['user-agent'] ?? '').split('/')[0] ?? ''
   const { subresource } = target
-  const write = { user: call.user, subresource, dryRun: dryRun.length > 0 }
+  const write = { id: call.id, address: addressOf(call), user: call.user, subresource, dryRun: dryRun.length > 0 }
   return {
     dryRun: write.dryRun,
     fieldValidation,
@@ -365,7 +365,9 @@ async function deleteOptions(call: Call, resource: Resource): Promise<DeleteOpti
     ...(body.preconditions ? { preconditions: body.preconditions } : {}),
     dryRun: dryRun.length > 0,
     ...(policy ? { propagationPolicy: policy } : {}),
-    admission: call.server.admission.of(resource, { user: call.user, dryRun: dryRun.length > 0 }),
+    admission: call.server.admission.of(resource, {
+      ...{ id: call.id, address: addressOf(call), user: call.user, dryRun: dryRun.length > 0 },
+    }),
   }
 }
 

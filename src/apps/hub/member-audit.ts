@@ -1,0 +1,39 @@
+import type { WriteObserver } from '#apiserver'
+import type { AuditEntry, AuditTrail } from '#audit'
+import { AUDITED_GROUPS, auditEntryOfRefusal, auditEntryOfWrite, type ObservedWrite } from '#joining'
+import { systemClock } from '#model'
+import type { ReviewRequest } from '#webhooks'
+
+/** The trail, which may be opened later than the first write comes. */
+type Trail = () => Pick<AuditTrail, 'record'> | undefined
+
+const recorded = (trail: Trail, entry: AuditEntry | undefined): void => void (entry && trail()?.record(entry))
+
+/** Who writes what about members through the port of the embedded API. @param hub the user the hub itself is there: what it does it records itself */
+export const observerOfMembers = (trail: Trail, hub: string): WriteObserver => ({
+  groups: AUDITED_GROUPS,
+  wrote(write) {
+    if (write.user.name !== hub) recorded(trail, auditEntryOfWrite(write, systemClock.now()))
+  },
+  refused: (call) => recorded(trail, auditEntryOfRefusal(call, systemClock.now())),
+})
+
+/** The same of a hub on Kubernetes, whose API server tells it by a webhook. What it refuses it tells nobody. */
+export const reviewsOfMembers =
+  (trail: Trail) =>
+  (review: ReviewRequest): void => {
+    const { uid, operation, userInfo, resource, subResource, namespace, object, oldObject, dryRun } = review
+    if (dryRun || (operation !== 'CREATE' && operation !== 'UPDATE' && operation !== 'DELETE')) return
+    const { username = '', groups = [] } = userInfo
+    const write: ObservedWrite = {
+      ...{ id: uid, user: { name: username, groups }, address: '' },
+      operation,
+      ...{ group: resource?.group ?? '', resource: resource?.resource ?? '' },
+      ...(subResource && { subresource: subResource }),
+      ...(namespace && { namespace }),
+      name: review.name || (object?.metadata.name ?? ''),
+      object: object ?? undefined,
+      before: oldObject ?? undefined,
+    }
+    recorded(trail, auditEntryOfWrite(write, systemClock.now()))
+  }

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import { auditEntryOfRefusal, auditEntryOfWrite, type ObservedWrite } from './member-writes.ts'
+
+const ann = { name: 'ann', groups: ['admins'] }
+const agent = { name: 'system:open-cluster-management:east:one', groups: ['system:open-cluster-management:east'] }
+const labels = { 'open-cluster-management.io/cluster-name': 'east' }
+
+const write = (more: Partial<ObservedWrite>): ObservedWrite => ({
+  ...{ id: 'id-1', user: ann, operation: 'UPDATE', address: '10.1.2.3', object: undefined, before: undefined },
+  ...{ group: 'cluster.open-cluster-management.io', resource: 'managedclusters', name: 'east' },
+  ...more,
+})
+const aCluster = (spec: object = {}, annotations?: Record<string, string>) => ({
+  metadata: { name: 'east', ...(annotations && { annotations }) },
+  spec,
+})
+const aRequest = (...types: string[]) => ({
+  metadata: { name: 'east-1', labels },
+  status: { conditions: types.map((type) => ({ type, reason: 'R', message: `${type} by ann` })) },
+})
+const request = { group: 'certificates.k8s.io', resource: 'certificatesigningrequests', name: 'east-1' }
+const decided = { ...request, subresource: 'approval', before: aRequest() }
+const revoked = { 'clusterpulse.io/certificates': 'revoked-2026-11-26T00:00:00.000Z' }
+
+describe('the audit trail of what is written about members', () => {
+  it.each<[string, Partial<ObservedWrite>, string, string]>([
+    ['a request', { ...request, operation: 'CREATE', object: aRequest() }, 'request_made', 'east-1'],
+    ['an approval', { ...decided, object: aRequest('Approved') }, 'request_approved', 'east-1'],
+    ['a denial', { ...decided, object: aRequest('Denied') }, 'request_denied', 'east-1'],
+    ['a cluster that is declared', { operation: 'CREATE', object: aCluster() }, 'cluster_declared', 'id-1'],
+    ['an acceptance', { before: aCluster(), object: aCluster({ hubAcceptsClient: true }) }, 'cluster_accepted', 'id-1'],
+    ['its end', { before: aCluster({ hubAcceptsClient: true }), object: aCluster() }, 'cluster_denied', 'id-1'],
+    ['a revocation', { before: aCluster(), object: aCluster({}, revoked) }, 'cluster_revoked', 'id-1'],
+    ['a deletion', { operation: 'DELETE', before: aCluster() }, 'cluster_deleted', 'id-1'],
+  ])('names who made %s, with the id of the request', (_, more, route, requestId) => {
+    expect(auditEntryOfWrite(write(more), 5)).toMatchObject({
+      ...{ at: 5, kind: 'administration', requestId, username: 'ann', address: '10.1.2.3' },
+      ...{ route, resource: 'managedcluster east', status: 200 },
+    })
+  })
+
+  it('has every write that a member makes, and what it was refused', () => {
+    const status = { user: agent, resource: 'manifestworks', group: 'work.open-cluster-management.io' }
+    const more = { ...status, subresource: 'status', namespace: 'east', name: 'web', object: aCluster() }
+    expect(auditEntryOfWrite(write(more), 5)).toMatchObject({
+      ...{ kind: 'member', route: 'member_write', username: agent.name, requestId: 'id-1' },
+      reason: 'changed manifestworks/status.work.open-cluster-management.io east/web',
+    })
+    const refused = { id: 'id-2', user: agent, address: '', method: 'GET', path: '/api/v1/secrets', message: 'no' }
+    expect(auditEntryOfRefusal(refused, 6)).toMatchObject({
+      ...{ kind: 'member', route: 'member_refused', status: 403, resource: 'managedcluster east' },
+      reason: 'GET /api/v1/secrets: no',
+    })
+  })
+
+  it('leaves out what decides nothing: labels, statuses the hub writes, requests of others, refusals of people', () => {
+    const labelled = { before: aCluster(), object: { ...aCluster(), metadata: { name: 'east', labels: { a: 'b' } } } }
+    expect(auditEntryOfWrite(write(labelled), 5)).toBeUndefined()
+    expect(auditEntryOfWrite(write({ subresource: 'status', before: aCluster(), object: aCluster() }), 5)).toBe(
+      undefined,
+    )
+    const foreign = { ...request, operation: 'CREATE', object: { metadata: { labels: {} } } } as const
+    expect(auditEntryOfWrite(write(foreign), 5)).toBeUndefined()
+    expect(auditEntryOfWrite(write({ ...decided, object: aRequest() }), 5)).toBeUndefined()
+    const refused = { id: '', user: ann, address: '', method: 'GET', path: '/api', message: 'no' }
+    expect(auditEntryOfRefusal(refused, 6)).toBeUndefined()
+  })
+})

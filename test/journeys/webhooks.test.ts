@@ -1,0 +1,216 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { aRequest, signingRequest, subjectOfMember } from '../../src/platform/authority/test/requests.ts'
+import {
+  embeddedHub,
+  type KubernetesHub,
+  kubectlOf,
+  kubernetesHub,
+  type MemberHub,
+  noKubernetesHub,
+} from '../member-hub.ts'
+import { eventually } from '../process.ts'
+
+const why = noKubernetesHub()
+const CLUSTER = 'cluster.open-cluster-management.io'
+const SET = `${CLUSTER}/clusterset`
+const HUB = '--as=system:serviceaccount:clusterpulse:clusterpulse-manager'
+
+const aCluster = (name: string, spec: object = {}, labels = {}) =>
+  JSON.stringify({ apiVersion: `${CLUSTER}/v1`, kind: 'ManagedCluster', metadata: { name, labels }, spec })
+const aWork = (spec: object) =>
+  JSON.stringify({
+    ...{ apiVersion: 'work.open-cluster-management.io/v1', kind: 'ManifestWork' },
+    ...{ metadata: { name: 'web', namespace: 'default' }, spec },
+  })
+const aBinding = (name: string, clusterSet: string) =>
+  JSON.stringify({
+    ...{ apiVersion: `${CLUSTER}/v1beta2`, kind: 'ManagedClusterSetBinding' },
+    ...{ metadata: { name, namespace: 'default' }, spec: { clusterSet } },
+  })
+const executor = { subject: { type: 'ServiceAccount', serviceAccount: { namespace: 'default', name: 'robot' } } }
+const manifest = (apiVersion: string) => ({ apiVersion, kind: 'Deployment', metadata: { name: 'a', namespace: 'b' } })
+const twice = { workload: { manifests: [manifest('apps/v1'), manifest('apps/v1beta1')] } }
+const AS_ANN = ['--as=ann']
+const create = (object: string, as: readonly string[] = []) => ({ args: ['create', '-f', '-', ...as], object })
+const change = (patch: object, as: readonly string[] = []) => ({
+  args: ['patch', 'managedcluster', 'west', '--type=merge', '-p', JSON.stringify(patch), ...as],
+  object: undefined,
+})
+
+const refused: readonly (readonly [
+  string,
+  { readonly args: readonly string[]; readonly object: string | undefined },
+])[] = [
+  ['a name that is no namespace', create(aCluster('a.b'))],
+  ['an address without TLS', create(aCluster('east', { managedClusterClientConfigs: [{ url: 'http://east' }] }))],
+  ['a member that is made accepted', create(aCluster('east', { hubAcceptsClient: true }), AS_ANN)],
+  ['an acceptance', change({ spec: { hubAcceptsClient: true } }, AS_ANN)],
+  ['a set', change({ metadata: { labels: { [SET]: 'prod' } } }, AS_ANN)],
+  [
+    'a time that a taint did not have',
+    change({ spec: { taints: [{ key: 'b', effect: 'NoSelect', timeAdded: '2020-01-01T00:00:00Z' }] } }),
+  ],
+  ['a binding of another name', create(aBinding('a', 'b'))],
+  ['a binding', create(aBinding('prod', 'prod'), AS_ANN)],
+  ['an executor', create(aWork({ executor }), AS_ANN)],
+  ['one object in two versions', create(aWork(twice))],
+]
+
+/** What an API server says, without what it puts before the words of a webhook. */
+const wordsOf = (said: string): string =>
+  said
+    .replace(/^kubectl [\s\S]*? ended with 1: /, '')
+    .replace(/admission webhook "[^"]+" denied the request: /, '')
+    .replace(/error when creating "STDIN": /, '')
+    .trim()
+
+describe.skipIf(why !== undefined)(
+  `rules on members, on Kubernetes${why === undefined ? '' : ` (not run: ${why})`}`,
+  () => {
+    let folder: string
+    let embedded: MemberHub
+    let real: KubernetesHub
+    const both = () => [embedded, real].map(({ kubeconfig }) => kubectlOf(kubeconfig))
+
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'webhooks-'))
+      embedded = await embeddedHub(folder)
+      real = await kubernetesHub(folder)
+      for (const kubectl of both()) {
+        const allow = async (name: string, verbs: string, resource: string) => {
+          await kubectl(['create', 'clusterrole', name, `--verb=${verbs}`, `--resource=${resource}`])
+          await kubectl(['create', 'clusterrolebinding', name, `--clusterrole=${name}`, '--user=ann'])
+        }
+        await allow('clusters', 'get,create,patch,update', `managedclusters.${CLUSTER}`)
+        await allow('bindings', 'create', `managedclustersetbindings.${CLUSTER}`)
+        await allow('works', 'create', 'manifestworks.work.open-cluster-management.io')
+        await kubectl(['create', '-f', '-'], aCluster('west'))
+      }
+    }, 180_000)
+    afterAll(async () => {
+      await real?.[Symbol.asyncDispose]()
+      await embedded?.[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+    })
+
+    it('refuses there what the embedded API refuses, in the same words', { timeout: 120_000 }, async () => {
+      const [here, there] = both()
+      for (const [what, { args, object }] of refused) {
+        const said = (kubectl: typeof here) =>
+          kubectl?.(args, object).then(
+            () => `${what}: not refused`,
+            (error: Error) => wordsOf(error.message),
+          )
+        const [ours, theirs] = await Promise.all([said(here), said(there)])
+        expect(ours, what).toMatch(/^(Error from server \(Forbidden\): admission rule "|The \w+ "[^"]+" is invalid: )/)
+        expect(theirs, what).toBe(ours)
+      }
+    })
+
+    it('completes there what the embedded API completes', { timeout: 60_000 }, async () => {
+      const path = `jsonpath={.metadata.labels.${SET.replaceAll('.', '\\.')}} {.spec.taints[0].timeAdded}`
+      const made = await Promise.all(
+        both().map(async (kubectl) => {
+          await kubectl(['create', '-f', '-'], aCluster('north', { taints: [{ key: 'a', effect: 'NoSelect' }] }))
+          return kubectl(['get', 'managedcluster', 'north', '-o', path])
+        }),
+      )
+      for (const text of made) expect(text).toMatch(/^default 20\d\d-.*Z$/)
+    })
+
+    it('has in both trails who approved and accepted, and what a member wrote', { timeout: 120_000 }, async () => {
+      const agent = ['--as=system:open-cluster-management:west:a', '--as-group=system:open-cluster-management:west']
+      const { pem } = await aRequest(subjectOfMember('west', 'a'))
+      const labels = { 'open-cluster-management.io/cluster-name': 'west' }
+      const request = JSON.stringify({
+        ...{ apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' },
+        ...{ ...signingRequest(pem, {}, labels), metadata: { name: 'west-1', labels } },
+      })
+      for (const hub of [embedded, real]) {
+        const kubectl = kubectlOf(hub.kubeconfig)
+        await kubectl(['create', '-f', '-'], request)
+        await kubectl(['certificate', 'approve', 'west-1'])
+        await kubectl(['patch', 'managedcluster', 'west', '--type=merge', '-p', '{"spec":{"hubAcceptsClient":true}}'])
+        await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster', '--timeout=60s', 'managedcluster/west'])
+        const own = JSON.parse(await kubectl(['get', 'managedcluster', 'west', '-o', 'json', ...agent]))
+        const path = `/apis/${CLUSTER}/v1/managedclusters/west`
+        const labelled = { ...own, metadata: { ...own.metadata, labels: { ...own.metadata.labels, by: 'its-agent' } } }
+        await eventually(
+          () => kubectl(['replace', '--raw', path, '-f', '-', ...agent], JSON.stringify(labelled)),
+          () => true,
+        )
+        const routes = ['request_made', 'request_approved', 'cluster_accepted', 'member_write']
+        const entries = await eventually(
+          () => hub.trail(),
+          (all) => routes.every((route) => all.some((one) => one.route === route)),
+        )
+        const entry = (route: string) =>
+          entries.find((one) => one.route === route && one.resource === 'managedcluster west')
+        expect(entry('request_approved')).toMatchObject({ requestId: 'west-1', username: 'admin', status: 200 })
+        expect(entry('cluster_accepted')).toMatchObject({
+          username: 'admin',
+          requestId: expect.stringMatching(/^[\w-]{36}$/),
+        })
+        expect(entry('member_write')).toMatchObject({
+          ...{ kind: 'member', username: 'system:open-cluster-management:west:a' },
+          reason: `changed managedclusters.${CLUSTER} west`,
+        })
+        // What the hub does for itself is nobody's decision.
+        expect(entries.filter(({ username }) => /clusterpulse/.test(username))).toEqual([])
+      }
+      // The embedded API is ours: there the trail also has what a member was refused.
+      await expect(kubectlOf(embedded.kubeconfig)(['get', 'secrets', '-n', 'default', ...agent])).rejects.toThrow(
+        /forbidden/,
+      )
+      const ours = await eventually(
+        () => embedded.trail(),
+        (all) => all.some(({ route }) => route === 'member_refused'),
+      )
+      expect(ours.find(({ route }) => route === 'member_refused')).toMatchObject({
+        ...{ status: 403, resource: 'managedcluster west', reason: expect.stringContaining('secrets') },
+      })
+    })
+
+    it('goes on when somebody takes its CA out of the configuration', { timeout: 120_000 }, async () => {
+      const [, kubectl] = both()
+      const patch = '[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":""}]'
+      const bundle = () =>
+        kubectl?.([
+          'get',
+          'validatingwebhookconfiguration',
+          'clusterpulse-members',
+          '-o',
+          'jsonpath={.webhooks[0].clientConfig.caBundle}',
+        ])
+      const before = await bundle()
+      expect(before).toMatch(/^LS0t/)
+      await kubectl?.(['patch', 'validatingwebhookconfiguration', 'clusterpulse-members', '--type=json', '-p', patch])
+      await expect(kubectl?.(['create', '--dry-run=server', '-f', '-'], aCluster('south'))).rejects.toThrow(
+        /failed calling webhook/,
+      )
+      await expect.poll(bundle, { timeout: 60_000 }).toBe(before)
+      await eventually(
+        async () => (await kubectl?.(['create', '--dry-run=server', '-f', '-'], aCluster('south'))) ?? '',
+        (said) => said.includes('created'),
+      )
+    })
+
+    it('lets nobody change members while no manager runs, but the hub itself', { timeout: 120_000 }, async () => {
+      const [, kubectl] = both()
+      await real.killManager()
+      const label = (as: readonly string[]) =>
+        kubectl?.(['label', 'managedcluster', 'west', '--overwrite', 'a=b', ...as])
+      await expect(label([])).rejects.toThrow(/failed calling webhook "managedclusters.admission.clusterpulse.io"/)
+      expect(await label([HUB])).toContain('labeled')
+      real.startManager()
+      await eventually(
+        async () => (await kubectl?.(['create', '--dry-run=server', '-f', '-'], aCluster('south'))) ?? '',
+        (said) => said.includes('created'),
+        90_000,
+      )
+    })
+  },
+)
