@@ -30,6 +30,7 @@ export interface PageHubOptions {
   readonly filling?: ApiOptions['filling']
   readonly catalog?: ApiOptions['catalog']
   readonly trySource?: ApiOptions['trySource']
+  readonly members?: ApiOptions['members']
 }
 
 /**
@@ -113,6 +114,7 @@ export class PageHub implements AsyncDisposable {
         ...(more.filling && { filling: more.filling }),
         ...(more.catalog && { catalog: more.catalog }),
         ...(more.trySource && { trySource: more.trySource }),
+        ...(more.members && { members: more.members }),
         config: { host: '127.0.0.1', port: 0, identity: ways, rateLimit: { perSecond: 10_000, burst: 10_000 } },
       }),
     )

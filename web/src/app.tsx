@@ -22,6 +22,7 @@ const EditorPage = lazy(async () => ({ default: (await import('./pages/types/edi
 const RegistriesPage = lazy(async () => ({
   default: (await import('./pages/registries/registries-page.tsx')).RegistriesPage,
 }))
+const MembersPage = lazy(async () => ({ default: (await import('./pages/members/members-page.tsx')).MembersPage }))
 const EventsPage = lazy(async () => ({ default: (await import('./pages/events/events-page.tsx')).EventsPage }))
 const SignIn = lazy(async () => ({ default: (await import('./pages/sign-in.tsx')).SignIn }))
 const GuidePage = lazy(async () => ({ default: (await import('./pages/guide/guide-page.tsx')).GuidePage }))
@@ -143,6 +144,7 @@ function viewKey(route: Route, epoch: number): string {
       return `${route.name} ${epoch}`
     case 'fleet':
     case 'registries':
+    case 'members':
     case 'events':
     case 'types':
       return `${route.page} ${epoch}`
@@ -198,6 +200,8 @@ function View({ route }: { route: Exclude<Route, { page: 'guide' }> }): ReactNod
       return <FleetPage />
     case 'registries':
       return <RegistriesPage name={route.name} />
+    case 'members':
+      return <MembersPage name={route.name} />
     case 'events':
       return <EventsPage />
     case 'types':

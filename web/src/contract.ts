@@ -51,7 +51,7 @@ export type {
   TypeView,
 } from '../../src/contract/http/index.ts'
 export { ApiProblem, applyRows, type Client, createClient, noRows } from '../../src/contract/http/index.ts'
-export type { Absence, Health, MetricUnit } from '../../src/contract/model/index.ts'
+export type { Absence, Health, MemberDecision, MetricUnit } from '../../src/contract/model/index.ts'
 export {
   absenceOf,
   absenceOfRead,

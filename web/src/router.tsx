@@ -45,6 +45,7 @@ export type Route =
   | { readonly page: 'type-editor'; readonly isNew: boolean }
   | { readonly page: 'guide'; readonly name: string | null }
   | { readonly page: 'registries'; readonly name: string | null }
+  | { readonly page: 'members'; readonly name: string | null }
   | { readonly page: 'missing'; readonly path: string }
 
 export function parseRoute(path: string): Route {
@@ -61,7 +62,7 @@ export function parseRoute(path: string): Route {
   if (first === 'types') return typesRoute(words.slice(1)) ?? { page: 'missing', path }
   if (first === 'guide') return { page: 'guide', name: words.slice(1).join('/') || null }
   if (first === 'events' && words.length === 1) return { page: 'events' }
-  if (first === 'registries' && words.length <= 2) return { page: 'registries', name: name ?? null }
+  if ((first === 'registries' || first === 'members') && words.length <= 2) return { page: first, name: name ?? null }
   const isTab = (clusterTabs as readonly string[]).includes(tab)
   const hasItem = tab === 'nodes' || tab === 'types' || tab === 'namespaces'
   const [object = null, ...rest] = tab === 'types' && item === 'workloads' ? more : [null, ...more]
@@ -103,12 +104,21 @@ function typesRoute([type, ...more]: readonly string[]): Route | undefined {
 export const typesPath = (type?: string): string =>
   type === undefined ? '/types' : `/types/${encodeURIComponent(type)}`
 
+/** The same set of clusters on another page. @param query of this one */
+export function withSet(path: string, query: string): string {
+  const set = new URLSearchParams(query).get('set')
+  return set ? `${path}${path.includes('?') ? '&' : '?'}set=${encodeURIComponent(set)}` : path
+}
+
 /** @param source `<namespace>/<name>` of a MetricSource; undefined: a new one */
 export const typeEditorPath = (source?: string): string =>
   source === undefined ? '/types/new' : `/types/edit?source=${encodeURIComponent(source)}`
 
 export const registriesPath = (name?: string): string =>
   name === undefined ? '/registries' : `/registries/${encodeURIComponent(name)}`
+
+export const membersPath = (name?: string): string =>
+  name === undefined ? '/members' : `/members/${encodeURIComponent(name)}`
 
 /** @param name `first-hour`, `reference/commands` */
 export const guidePath = (name?: string): string => (name === undefined ? '/guide' : `/guide/${name}`)

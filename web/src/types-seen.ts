@@ -1,5 +1,5 @@
 import { useEffect, useSyncExternalStore } from 'react'
-import type { Client, TypeView } from './contract.ts'
+import { ApiProblem, type Client, type TypeView } from './contract.ts'
 import { useHub, useLive } from './live/hooks.ts'
 import { useSession } from './session.ts'
 
@@ -22,10 +22,12 @@ const seenOf = ({ type, sources: [first] }: TypeView): TypeSeen => ({
   source: first?.isDeclared ? `MetricSource ${first.id}` : null,
 })
 
-/** Registries, which stand on no cluster, have a page of their own. */
+/** Registries and members, which stand on no cluster, have pages of their own. */
 export const isOnClusters = ({ sources }: TypeView): boolean => sources[0]?.scope !== 'Fleet'
 
 let seen: readonly TypeSeen[] = []
+/** what of members there is for whoever looks: `none`, the hub has none */
+let members: 'none' | 'empty' | 'some' = 'none'
 let askedIn = -1
 const listeners = new Set<() => void>()
 const subscribe = (listener: () => void) => {
@@ -41,10 +43,28 @@ export function noteTypes(types: readonly TypeView[]): void {
   for (const listener of listeners) listener()
 }
 
+function noteMembers(there: typeof members): void {
+  if (members === there) return
+  members = there
+  for (const listener of listeners) listener()
+}
+
+async function membersThere(client: Client): Promise<typeof members> {
+  try {
+    const { count } = await client.type('members')
+    return count === 0 ? 'empty' : 'some'
+  } catch (cause) {
+    if (cause instanceof ApiProblem && cause.status === 404) return 'none'
+    throw cause
+  }
+}
+
 async function ask(client: Client, epoch: number): Promise<void> {
   try {
-    const { items } = await client.types()
-    if (askedIn === epoch) noteTypes(items)
+    const [{ items }, there] = await Promise.all([client.types(), membersThere(client)])
+    if (askedIn !== epoch) return
+    noteTypes(items)
+    noteMembers(there)
   } catch (cause) {
     // The way to the types is not shown; their page says why when it is opened.
     console.warn('the types are not known', cause)
@@ -61,6 +81,7 @@ export function useTypesSeen(): readonly TypeSeen[] {
       // Nobody looks, or nothing may be shown.
       askedIn = -1
       noteTypes([])
+      noteMembers('none')
     } else if (askedIn !== epoch) {
       askedIn = epoch
       void ask(client, epoch)
@@ -74,4 +95,12 @@ export function useSeesTypes(): boolean {
   const types = useTypesSeen()
   const administrator = useSession()?.user?.administrator === true
   return administrator || types.length > 0
+}
+
+/** Whether the hub has members that somebody sees; administrators may accept the first. */
+export function useSeesMembers(): boolean {
+  useTypesSeen()
+  const there = useSyncExternalStore(subscribe, () => members)
+  const administrator = useSession()?.user?.administrator === true
+  return there === 'some' || (administrator && there === 'empty')
 }

@@ -86,6 +86,7 @@ export interface GetOptions {
   readonly cluster: readonly string[]
   readonly namespace?: string
   readonly selector?: string
+  readonly set?: string
   readonly output: OutputFormat
   readonly server: string
   readonly watch?: boolean
@@ -308,6 +309,7 @@ export function program(actions: Actions, version: string): Command {
     )
     .argument('[names...]', 'only those of these names')
     .option('-c, --cluster <name>', 'only this cluster; may be given again', gather, [])
+    .option('--set <name>', 'only clusters in this set (ManagedClusterSet)')
     .option('-n, --namespace <name>', 'only what stands in this namespace')
     .option('-l, --selector <labels>', 'only what has these labels: app=web,env in (prod,stage),!beta')
     .addOption(new Option('-o, --output <format>', 'how to print').choices([...outputFormats]).default('table'))
@@ -329,6 +331,7 @@ export function program(actions: Actions, version: string): Command {
     .description('print what uses most: nodes or pods of one cluster, or of all')
     .addArgument(new Argument('<what>', 'of what').choices([...topWords]))
     .option('-c, --cluster <name>', 'only this cluster; may be given again', gather, [])
+    .option('--set <name>', 'only clusters in this set (ManagedClusterSet)')
     .option('-n, --namespace <name>', 'only pods of this namespace')
     .option('-l, --selector <labels>', 'only what has these labels: app=web,env in (prod,stage),!beta')
     .addOption(new Option('--sort <by>', 'by what').choices([...topSorts]).default('cpu'))

@@ -30,6 +30,8 @@ export interface KindWish {
   readonly kind: string
   readonly names: readonly string[]
   readonly clusters: readonly string[]
+  /** only clusters in this set */
+  readonly set?: string
   readonly namespace?: string
   readonly selector?: string
   /** those with most in this column, and how many of them; 0: all */
@@ -57,6 +59,8 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
     throw new NotFoundError(`${type.type} stand in no namespace: leave out -n`)
   if (wish.clusters.length > 0 && kind.scope === 'Fleet')
     throw new NotFoundError(`${type.type} stand on no cluster: leave out -c`)
+  if (wish.set !== undefined && kind.scope === 'Fleet')
+    throw new NotFoundError(`${type.type} stand on no cluster: leave out --set`)
   const isOfFleet = kind.scope === 'Fleet'
   const clusters = isOfFleet ? { all: [], chosen: [] } : await clustersAsked(client, wish.clusters)
   const { most } = wish
@@ -66,6 +70,7 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
   const asked = {
     type: type.type,
     ...(wish.clusters.length > 0 && { cluster: wish.clusters }),
+    ...(wish.set !== undefined && { set: wish.set }),
     ...(wish.namespace !== undefined && { namespace: wish.namespace }),
     ...(wish.selector !== undefined && { labels: wish.selector }),
   }

@@ -14,6 +14,8 @@ export interface Wish {
   readonly names: readonly string[]
   /** empty: all */
   readonly clusters: readonly string[]
+  /** only clusters in this set */
+  readonly set?: string
   /** only what stands in this namespace */
   readonly namespace?: string
   /** only what has these labels, as kubectl writes it */
@@ -60,6 +62,25 @@ const hasAgent = ({ agent, mode }: ClusterView): boolean => agent !== null || mo
 /** @param names none: all of them */
 const namedRows = (noun: Noun, rows: readonly Row[], names: readonly string[]): readonly Row[] =>
   names.length === 0 ? rows : rows.filter((row) => namesOf(noun, row).some((name) => names.includes(name)))
+
+/**
+ * Names of the clusters that are meant, of a set as well.
+ * @throws NotFoundError where none is in both; ApiProblem `set_not_found`
+ */
+export async function clustersMeant(
+  client: Client,
+  { clusters, set }: Pick<Wish, 'clusters' | 'set'>,
+): Promise<readonly string[]> {
+  if (set === undefined) return clusters
+  const inSet = (await client.clusterSet(set)).clusters
+  const meant = clusters.length === 0 ? inSet : clusters.filter((name) => inSet.includes(name))
+  if (meant.length > 0) return meant
+  throw new NotFoundError(
+    inSet.length === 0
+      ? `set ${set} has no cluster`
+      : `set ${set} has ${inSet.slice(0, 12).join(', ')}: none that -c names`,
+  )
+}
 
 export interface Asked {
   readonly all: readonly ClusterView[]

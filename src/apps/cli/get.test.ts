@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { ApiProblem, type ClusterView, type ColumnView, type SourceView } from '#http'
-import type { MemberFacts } from '#model'
 import { MemoryRegistries } from '#registry'
+import { aMember, SomeMembers } from '../../pipeline/api/test/members.ts'
 import { aSource, GivenCatalog } from '../../pipeline/api/test/sources.ts'
 import { aNode, aWorld, complete, failed, proxy, start, type World } from '../../pipeline/api/test/world.ts'
 import { targetAt } from '../../pipeline/registry/testing/registry-server.ts'
@@ -174,16 +174,8 @@ describe('clusterpulse get registries', () => {
 
 describe('clusterpulse get members', () => {
   it('tells who is one, and who asks to be', async () => {
-    const member = (name: string, over: Partial<MemberFacts>): MemberFacts => ({
-      name,
-      ...{ state: 'available', accepted: true, joined: true, available: 'True', reason: '', message: '' },
-      ...{ since: null, createdAt: null, sets: ['default', 'global'], transport: 'stream' },
-      ...{ kubernetesVersion: 'v1.33.1', clockSynced: true, taints: [], claims: {}, labels: {} },
-      ...over,
-    })
     const asks = { state: 'pending', accepted: false, joined: false, available: null, kubernetesVersion: null } as const
-    const all = [member('asks', asks), member('east', {})]
-    const members = { members: () => all, version: () => 1, isKnown: () => true }
+    const members = new SomeMembers([aMember('asks', asks), aMember('east')])
     await using world = await aWorld({}, { members })
     const server = await world.server.start()
     const { text } = await get(

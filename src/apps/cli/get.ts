@@ -4,7 +4,7 @@ import { apiForm, rowForm } from './api-form.ts'
 import { type Column, print, tableLines } from './format.ts'
 import { columnsOf, namesOf, type Row } from './get-columns.ts'
 import { type KindRow, kindColumns, rowsOfKind } from './get-kinds.ts'
-import { rowsOf, type Wish } from './get-rows.ts'
+import { clustersMeant, rowsOf, type Wish } from './get-rows.ts'
 import { type Followed, followKind, followNoun } from './get-stream.ts'
 import { topColumn, topColumns, topNotes } from './top.ts'
 import type { TopSort, TopWord } from './top-words.ts'
@@ -52,15 +52,22 @@ interface Listing {
   readonly followed: { readonly list: Followed<unknown>; readonly listingOf: (rows: readonly unknown[]) => Listing }
 }
 
-async function listing(client: Client, { noun, top, ...wish }: GetOptions, now: number): Promise<Listing> {
+async function listing(client: Client, { noun, top, ...asked }: GetOptions, now: number): Promise<Listing> {
   if (typeof noun === 'string') {
+    const wish = { ...asked, clusters: await clustersMeant(client, asked) }
     const { rows, notes } = await rowsOf(client, { noun, ...wish }, now)
     const types = noun === 'types' ? rows.flatMap((row) => namesOf(noun, row)) : []
     return listingOf(followNoun(client, { noun, ...wish }, types), noun, { rows, notes }, now)
   }
   const most = top && { by: topColumn[top.sort], count: top.count }
-  const { kind, rows, on, notes, asked } = await rowsOfKind(client, { ...wish, ...noun, ...(most && { most }) }, now)
-  const list = followKind(asked, wish.names)
+  const {
+    kind,
+    rows,
+    on,
+    notes,
+    asked: streamed,
+  } = await rowsOfKind(client, { ...asked, ...noun, ...(most && { most }) }, now)
+  const list = followKind(streamed, asked.names)
   const of = (rows: readonly KindRow[], at: number): Listing => ({
     rows: rows as readonly never[], // the functions beside them are of the same rows
     notes: top ? [...notes, ...topNotes(top.what, on)] : notes,

@@ -15,4 +15,5 @@ export const kindWords: Readonly<Record<string, string>> = {
   'kubernetes-events': 'kubernetes-event',
   'registries': 'registry',
   'members': 'member',
+  'memberrequests': 'memberrequest',
 }

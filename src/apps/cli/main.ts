@@ -244,11 +244,12 @@ async function ofManifests<T>(work: () => T | Promise<T>): Promise<T> {
 /** Rows, once or as they change, until a signal. */
 async function printed(
   what: Pick<Wish, 'noun' | 'names' | 'top'>,
-  { cluster, namespace, selector, output, server, watch: isWatched }: GetOptions,
+  { cluster, set, namespace, selector, output, server, watch: isWatched }: GetOptions,
 ): Promise<void> {
   const { get, watch } = await import('./get.ts')
   const wish = {
     ...{ ...what, server, clusters: cluster, output },
+    ...(set !== undefined && { set }),
     ...(namespace !== undefined && { namespace }),
     ...(selector !== undefined && { selector }),
     ...token(),

@@ -12,12 +12,12 @@ import { OriginalState, RedisMirror, RedisNodeSeries } from '#state'
 import type { Address, ApiConfig } from './config.ts'
 import { historyReader } from './history.ts'
 import { hubAccess } from './hub-access.ts'
-import { memberIndexPart } from './member-index.ts'
 import { monitorPart } from './monitor-listener.ts'
 import { metricsPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
 import { HUB_CLIENT, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
+import { servedMembers } from './served-members.ts'
 import { sharedLooks } from './shared-looks.ts'
 
 /** Said in the log, by the API and on every page, as long as it is so. */
@@ -86,7 +86,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     config.web.access.needsHub || config.members
       ? part<KubeClient>('hub', async () => createKubeClient(await hubAccess(config.kubeconfig), HUB_CLIENT))
       : undefined
-  const memberIndex = config.members && hub ? memberIndexPart(hub.get, logger) : undefined
+  const memberIndex = config.members && hub ? servedMembers(hub.get, config.namespace, logger) : undefined
   const attention = part<Looks>('attention', () => Promise.resolve(sharedLooks(connection, logger)))
   const serve = serving({
     web: config.web,
@@ -119,6 +119,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       ...(ticketNames && { ticketNames: ticketNames.get }),
       tls: config.web.access.tls,
       state: mirror.get,
+      ...(memberIndex && { members: memberIndex.get }),
       attention: attention.get,
       metrics,
       logger,
@@ -136,7 +137,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       marks,
       attention,
       ...(hub ? [hub] : []),
-      ...(memberIndex ? [memberIndex] : []),
+      ...(memberIndex ? memberIndex.parts : []),
       ...serve.parts,
       ...(ticketNames ? [ticketNames] : []),
       ...(monitor ? [monitor.part] : []),

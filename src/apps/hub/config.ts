@@ -107,6 +107,8 @@ export interface ApiConfig {
   /** of the hub cluster, for reviews of tokens and groups; absent: the in-cluster account */
   readonly kubeconfig?: string
   readonly redis: RedisConfig
+  /** of the hub's own objects */
+  readonly namespace: string
   /** members are shown: read from the hub cluster */
   readonly members: boolean
   readonly stateSource: StateSource
@@ -387,7 +389,7 @@ const monitor = (read: ConfigReader): MonitorSettings | undefined =>
 function describeManager(read: ConfigReader): ManagerConfig {
   return {
     logLevel: logLevel(read, 'info'),
-    namespace: read.text('NAMESPACE', { default: 'clusterpulse', meaning: 'namespace whose objects are watched' }),
+    namespace: hubNamespace(read),
     dataDir: read.text('DATA_DIR', { default: './data/manager', meaning: "folder of the hub's log" }),
     redis: redis(read),
     collection: collection(read),
@@ -422,6 +424,9 @@ function describeManager(read: ConfigReader): ManagerConfig {
   }
 }
 
+const hubNamespace = (read: ConfigReader): string =>
+  read.text('NAMESPACE', { default: 'clusterpulse', meaning: "namespace of the hub's own objects" })
+
 function describeApi(read: ConfigReader): ApiConfig {
   const level = logLevel(read, 'info')
   const store = redis(read)
@@ -429,6 +434,7 @@ function describeApi(read: ConfigReader): ApiConfig {
   return {
     logLevel: level,
     redis: store,
+    namespace: hubNamespace(read),
     members: showsMembers(read),
     stateSource: stateSource(read, served),
     web: served,

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { ServedMembers } from '#api'
 import type { Attention } from '#attention'
 import { systemClock } from '#model'
 import { Monitor, type OneTimeNames } from '#monitor'
@@ -13,6 +14,8 @@ export interface MonitorPartOptions {
   /** the certificate of the page, where it has one */
   readonly tls: AccessConfig['tls'] | undefined
   readonly state: () => StateReader
+  /** absent: this hub has no members */
+  readonly members?: () => ServedMembers
   readonly attention: () => Attention
   /** of stream tickets; absent: they are good in this process alone */
   readonly ticketNames?: () => OneTimeNames
@@ -35,6 +38,7 @@ export function monitorPart(options: MonitorPartOptions): { readonly part: Part;
         },
         state: state(),
         attention: attention(),
+        ...(options.members && { members: options.members().members }),
         ...(historyDirectory !== undefined && { historyDirectory }),
         ...(options.ticketNames && { ticketNames: options.ticketNames() }),
         logger: logger.child({ part: 'monitor' }),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Access, openAccess, type PolicySource } from '#access'
-import { type ApiOptions, type ApiServer, apiServer, type SourceTrial } from '#api'
+import { type ApiOptions, type ApiServer, apiServer, type ServedMembers, type SourceTrial } from '#api'
 import type { Attention } from '#attention'
 import { type AuditTrail, openAudit } from '#audit'
 import type { SourceCatalog } from '#catalog'
@@ -8,7 +8,7 @@ import type { EventBus } from '#events'
 import type { HistoryStore } from '#history'
 import { type Identity, openIdentity, type RevocationStore } from '#identity'
 import type { KubeClient } from '#kube'
-import { FleetError, type MemberReader, systemClock } from '#model'
+import { FleetError, systemClock } from '#model'
 import { type RedisConnection, sharedKey } from '#redis'
 import type { RegistryReader } from '#registry'
 import type { Metrics, Part } from '#runtime'
@@ -45,7 +45,7 @@ export interface ServeOptions {
   readonly catalog: () => SourceCatalog
   readonly registries: () => RegistryReader
   /** absent: this hub has no members */
-  readonly members?: () => MemberReader
+  readonly members?: () => ServedMembers
   /** told of clusters whose usage is shown */
   readonly attention?: () => Attention
   /** reads a cluster once for a preview; only where this process has the way in */

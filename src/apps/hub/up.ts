@@ -22,11 +22,11 @@ import { historyOf } from './history.ts'
 import { recordedIn } from './joins.ts'
 import { observerOfMembers } from './member-audit.ts'
 import { memberAuthority, memberCertificates } from './member-authority.ts'
-import { memberIndexPart } from './member-index.ts'
 import { declareMembers, knownMembers, knownSince, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
 import { monitorPart } from './monitor-listener.ts'
 import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
+import { servedMembers } from './served-members.ts'
 import { createSingleProcessHub } from './single-process-hub.ts'
 import { chooseFleet, fleetStartWords, fleetWords, type UpFleet } from './up-fleet.ts'
 
@@ -178,7 +178,7 @@ export async function up({
     metrics,
     logger,
   })
-  const memberIndex = config.members && memberIndexPart(() => controlPlane.get().client, logger)
+  const memberIndex = config.members && servedMembers(() => controlPlane.get().client, HUB_NAMESPACE, logger)
   const filling = new Map<string, FillingView>()
   const serve = serving({
     web: config.web,
@@ -205,6 +205,7 @@ export async function up({
       config: config.monitor,
       tls: config.web.access.tls,
       state: collect.state,
+      ...(memberIndex && { members: memberIndex.get }),
       attention: attention.get,
       historyDirectory: join(dataDir, 'monitor-history'),
       metrics,
@@ -248,7 +249,7 @@ export async function up({
       registries,
       declare,
       ...collect.parts,
-      ...(memberIndex ? [memberIndex] : []),
+      ...(memberIndex ? memberIndex.parts : []),
       ...serve.parts,
       ...(monitor ? [monitor.part] : []),
       past,

@@ -1,5 +1,6 @@
 import type { AccessOfView, ExplanationView, PoliciesView, PreviewView, SubjectView } from './access.ts'
 import type { HistoryView } from './history.ts'
+import type { ClusterSetsView, ClusterSetView, MemberDecidedView, MemberDecisionView } from './members.ts'
 import type { PromQlAnswer } from './promql.ts'
 import type { RegistryDetailView, RegistryView } from './registries.ts'
 import type { OwnPoliciesView, PermissionsView } from './session.ts'
@@ -78,6 +79,8 @@ export interface ScopeHistoryQuery extends HistoryQuery {
 /** Which rows of a type over the fleet. */
 export interface FleetRowsQuery extends RowsPageQuery {
   readonly cluster?: readonly string[]
+  /** only clusters in this set */
+  readonly set?: string
   /** false: how the rows stand on each cluster is said without sums over them */
   readonly aggregations?: boolean
   readonly labels?: string
@@ -85,7 +88,7 @@ export interface FleetRowsQuery extends RowsPageQuery {
 
 /** Which rows of a type over the fleet are counted, and by which columns. */
 export interface RowGroupsQuery
-  extends Pick<FleetRowsQuery, 'cluster' | 'source' | 'namespace' | 'labels' | 'q' | 'where'> {
+  extends Pick<FleetRowsQuery, 'cluster' | 'set' | 'source' | 'namespace' | 'labels' | 'q' | 'where'> {
   readonly by: readonly string[]
   readonly limit?: number
   readonly sort?: 'count' | 'health'
@@ -244,6 +247,15 @@ export interface Client {
   registries(signal?: AbortSignal): Promise<{ items: readonly RegistryView[] }>
   registry(name: string, signal?: AbortSignal): Promise<RegistryDetailView>
   /** For administrators: what a MetricSource would give; nothing is stored. */
+  clusterSets(signal?: AbortSignal): Promise<ClusterSetsView>
+  clusterSet(name: string, signal?: AbortSignal): Promise<ClusterSetView>
+  /** @param about `request`: of several that wait, the one that is meant */
+  decideMember(
+    name: string,
+    decision: MemberDecisionView,
+    about?: { readonly request?: string },
+    signal?: AbortSignal,
+  ): Promise<MemberDecidedView>
   trySource(question: { manifest: string; cluster?: string }, signal?: AbortSignal): Promise<SourceTrialView>
   sources(signal?: AbortSignal): Promise<SourcesView>
   search(q: string, query?: { limit?: number }, signal?: AbortSignal): Promise<PageView<SearchHit>>
@@ -361,6 +373,10 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
       get(inCluster(cluster, `types/${encodeURIComponent(type)}/history`), historyQuery(query), signal),
     registries: (signal) => get('/api/v2/registries', {}, signal),
     registry: (name, signal) => get(`/api/v2/registries/${encodeURIComponent(name)}`, {}, signal),
+    clusterSets: (signal) => get('/api/v2/cluster-sets', {}, signal),
+    clusterSet: (name, signal) => get(`/api/v2/cluster-sets/${encodeURIComponent(name)}`, {}, signal),
+    decideMember: (name, decision, about = {}, signal) =>
+      post(`/api/v2/members/${encodeURIComponent(name)}/${decision}`, about, signal),
     trySource: (question, signal) => post('/api/v2/metric-sources/try', question, signal),
     sources: (signal) => get('/api/v2/metric-sources', {}, signal),
     search: (q, query, signal) => get('/api/v2/search', { q, ...query }, signal),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { RouteContract } from './contract.ts'
-import { ClusterParams, Filter, PageQuery, SortBy } from './parameters.ts'
+import { ClusterParams, Filter, InSet, PageQuery, SortBy } from './parameters.ts'
 import { ClusterViewSchema, HealthSchema, PageOf } from './views.ts'
 
 export const listClusters = {
@@ -14,6 +14,7 @@ export const listClusters = {
       health: Type.Optional(HealthSchema),
       stale: Type.Optional(Type.Boolean()),
       label: Filter('`key=value`: only clusters with this label'),
+      ...InSet,
       sort: SortBy('name', 'health', 'nodes', 'cpu', 'memory', 'checkedAt'),
       ...PageQuery,
     }),

@@ -56,6 +56,15 @@ export {
   v1ClusterHistory,
   v1NodeHistory,
 } from './history.ts'
+export {
+  type ClusterSetsView,
+  type ClusterSetView,
+  decideMember,
+  getClusterSet,
+  listClusterSets,
+  type MemberDecidedView,
+  type MemberDecisionView,
+} from './members.ts'
 export { listDeployments, listNamespaces } from './namespaces.ts'
 export { getNode, listNodes } from './nodes.ts'
 export { openApiDocument } from './openapi.ts'

@@ -4,6 +4,11 @@ import { Type } from 'typebox'
 export const Name = (what: string) => Type.String({ minLength: 1, maxLength: 253, description: `name of the ${what}` })
 export const Filter = (description: string) => Type.Optional(Type.String({ maxLength: 253, description }))
 
+/** Of lists over the fleet. */
+export const InSet = {
+  set: Filter('only clusters in this set (ManagedClusterSet)'),
+}
+
 export const ClusterParams = Type.Object({ name: Name('cluster') })
 
 export const maxPageSize = 1000

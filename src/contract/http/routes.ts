@@ -3,6 +3,7 @@ import { getCluster, listClusters } from './clusters.ts'
 import type { RouteContract } from './contract.ts'
 import { listEvents, openStream, openStreamSocket } from './events.ts'
 import { getHistory, typeHistory, v1ClusterHistory, v1NodeHistory } from './history.ts'
+import { decideMember, getClusterSet, listClusterSets } from './members.ts'
 import { listDeployments, listNamespaces } from './namespaces.ts'
 import { getNode, listNodes } from './nodes.ts'
 import { listClusterOperators, listOperators } from './operators.ts'
@@ -57,6 +58,9 @@ export const routes: readonly RouteContract[] = [
   listRegistries,
   getRegistry,
   v1RegistriesStatus,
+  listClusterSets,
+  getClusterSet,
+  decideMember,
   listTypes,
   getType,
   listCustomRows,

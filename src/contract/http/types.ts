@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import type { RouteContract } from './contract.ts'
-import { Filter, maxPageSize, Name, PageQuery } from './parameters.ts'
+import { Filter, InSet, maxPageSize, Name, PageQuery } from './parameters.ts'
 import { HealthSchema, PartViewSchema } from './views.ts'
 
 /**
@@ -276,6 +276,7 @@ export const listFleetRows = {
     params: Type.Object({ type: TypeName }),
     querystring: Type.Object({
       cluster: ofClusters,
+      ...InSet,
       aggregations: Type.Optional(
         Type.Boolean({
           default: true,
@@ -346,6 +347,7 @@ export const groupFleetRows = {
         description: 'name, namespace, cluster or a column (repeatable: a group is of one value of each)',
       }),
       cluster: ofClusters,
+      ...InSet,
       limit: Type.Optional(
         Type.Integer({ minimum: 1, maximum: maxPageSize, default: 20, description: 'groups that are named' }),
       ),

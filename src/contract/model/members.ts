@@ -1,3 +1,5 @@
+import type { ClusterState } from './fleet.ts'
+
 /** A member of the hub, or a cluster that asks to be one, as lists show it. Times in ms since the Unix epoch. */
 export interface MemberFacts {
   readonly name: string
@@ -22,14 +24,108 @@ export interface MemberFacts {
   readonly taints: readonly string[]
   readonly claims: Readonly<Record<string, string>>
   readonly labels: Readonly<Record<string, string>>
+  /** Kubernetes quantities, of all nodes and of those that take pods */
+  readonly capacity: Readonly<Record<string, string>>
+  readonly allocatable: Readonly<Record<string, string>>
+  /** in the order they are stored */
+  readonly conditions: readonly MemberCondition[]
+  /** of the newest certificate that is known; null: none is */
+  readonly certificate: CertificateLife | null
+}
+
+/** One condition of a member. */
+export interface MemberCondition {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+  readonly since: number | null
+}
+
+/** From when to when a certificate counts, ms since the Unix epoch. */
+export interface CertificateLife {
+  readonly from: number
+  readonly until: number
+}
+
+/** Shares of a certificate's life left: our agent renews between the first two, OCM's own down to the last. */
+const RENEWAL_LEFT = { first: 1 / 3, usual: 1 / 4, last: 1 / 5 } as const
+
+/**
+ * When a member renews its certificate, ms since the Unix epoch: from the first moment on, mostly before the second, and
+ * something is wrong after the last.
+ */
+export function renewalOf({ from, until }: CertificateLife): { from: number; usual: number; latest: number } {
+  const at = (left: number) => Math.round(until - left * (until - from))
+  return { from: at(RENEWAL_LEFT.first), usual: at(RENEWAL_LEFT.usual), latest: at(RENEWAL_LEFT.last) }
+}
+
+/** A request for a member's certificate that waits for a decision, as lists show it. */
+export interface MemberRequest {
+  /** of the CertificateSigningRequest */
+  readonly name: string
+  readonly cluster: string
+  /** who asked the hub's API for it */
+  readonly username: string
+  /** of the machine, as the hub saw it; '' where it asked the hub's API by itself */
+  readonly address: string
+  /** SHA-256 of the public key, hex; '' where the request cannot be read */
+  readonly key: string
+  /** '' where it does not say */
+  readonly agentVersion: string
+  readonly requestedAt: number | null
 }
 
 /** Who is a member, from memory: no call waits. */
 export interface MemberReader {
   /** sorted by name */
   members(): readonly MemberFacts[]
+  member(name: string): MemberFacts | undefined
+  /** names of all sets of clusters, sorted */
+  sets(): readonly string[]
   /** rises with every change */
   version(): number
   /** false: the first list is not in */
   isKnown(): boolean
 }
+
+/** Who asks to be a member, from memory: no call waits. */
+export interface MemberRequestReader {
+  /** undecided ones, sorted by cluster, then by time */
+  requests(): readonly MemberRequest[]
+  /** rises with every change */
+  version(): number
+  /** false: the first list is not in */
+  isKnown(): boolean
+}
+
+/** The label that names the one exclusive set of a cluster, as Open Cluster Management has it. */
+export const CLUSTER_SET_LABEL = 'cluster.open-cluster-management.io/clusterset'
+
+/**
+ * Sets a cluster is in: those of its member, which selectors may choose; of one that is monitored only, the set its label names.
+ * @param members absent: only labels are known
+ */
+export function clusterSetsOf(
+  { name, connection }: Pick<ClusterState, 'name' | 'connection'>,
+  members?: Pick<MemberReader, 'member'>,
+): readonly string[] {
+  const member = members?.member(name)
+  if (member) return member.sets
+  const set = connection?.labels[CLUSTER_SET_LABEL]
+  return set ? [set] : []
+}
+
+/** What a person may decide about a cluster that is a member or asks to be one. */
+export type MemberDecision = 'accept' | 'deny' | 'revoke' | 'detach'
+
+/**
+ * Carries a decision out, whole, also where nobody waits for the answer any more.
+ * @param request of several that wait, the one that is meant
+ * @returns what was done, for people
+ * @throws FleetError with a sentence where it cannot be done
+ */
+export type DecideMember = (
+  decision: MemberDecision,
+  about: { readonly cluster: string; readonly request?: string },
+) => Promise<readonly string[]>

@@ -1,13 +1,16 @@
 import { createHash, verify, X509Certificate } from 'node:crypto'
-import { CLUSTER_LABEL, judgeRequest, memberGroup, memberUser, parseCertificateRequest } from '#authority'
-import type { CertificateRequestObject } from '#certificates'
+import { API_CLIENT_SIGNER, CLUSTER_LABEL, judgeRequest, memberGroup, memberUser, parseCertificateRequest } from '#authority'
+import { type CertificateRequestObject, STREAM_SIGNER } from '#certificates'
 import { clusterOfCertificate } from '#connections'
 import type { KubeObject, Resource } from '#kube'
 
 /** Where a request came from, with which key (SHA-256 of the public key, hex) and which agent: for whoever decides. */
 export const ADDRESS_ANNOTATION = 'clusterpulse.io/address'
 export const KEY_ANNOTATION = 'clusterpulse.io/key'
-const VERSION_ANNOTATION = 'clusterpulse.io/agent-version'
+export const VERSION_ANNOTATION = 'clusterpulse.io/agent-version'
+
+/** Signers of members, whichever this hub asks: another one may have been in force when a request was made. */
+export const MEMBER_SIGNERS: ReadonlySet<string> = new Set([API_CLIENT_SIGNER, STREAM_SIGNER])
 
 /** One request, as far as it is looked at. */
 export interface CertificateRequest extends CertificateRequestObject {

@@ -32,29 +32,23 @@ export interface DecidingOptions {
   readonly cluster: ClusterName
 }
 
+/** Of several requests that wait, the one that is meant. */
+interface Wanted {
+  readonly request?: string
+}
+
 /**
  * Makes a cluster a member: approves its request and sets hubAcceptsClient. Where requests with different keys wait, one must be
  * named: only one of them is of the cluster that is meant.
  * @returns what was done, for people
  * @throws MembershipError where there is nothing to accept, or no telling which
  */
-export async function accept({
-  hub,
-  cluster,
-  request: wanted,
-}: DecidingOptions & { readonly request?: string }): Promise<readonly string[]> {
+export async function accept({ hub, cluster, request: wanted }: DecidingOptions & Wanted): Promise<readonly string[]> {
   const member = await hub.get(managedClusters, { name: cluster })
   if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
   const all = await requestsOf(hub, cluster)
   const waiting = all.filter((one) => stateOf(one).kind === 'pending')
-  const chosen = wanted === undefined ? theOneOf(cluster, waiting) : waiting.findLast((one) => isMeant(one, wanted))
-  if (wanted !== undefined && !chosen) {
-    const names = waiting.map(({ metadata }) => metadata.name).join(', ') || 'none'
-    throw new MembershipError(
-      'no_request',
-      `no request ${wanted} of ${cluster} waits for a decision; waiting: ${names}`,
-    )
-  }
+  const chosen = wanted === undefined ? theOneOf(cluster, waiting) : namedOf(cluster, waiting, wanted)
   const done: string[] = []
   if (chosen) {
     await approve(hub, chosen, { reason: 'ClusterPulseAccept', message: 'approved by clusterpulse accept' })
@@ -70,14 +64,18 @@ export async function accept({
   return done
 }
 
-/** Turns the requests of a cluster down, and ends its membership. @throws MembershipError where the hub knows no such cluster */
-export async function refuse({ hub, cluster }: DecidingOptions): Promise<readonly string[]> {
+/**
+ * Turns the requests of a cluster down, and ends its membership; of a request that is named, that one alone.
+ * @throws MembershipError where the hub knows no such cluster, or none waits of that name
+ */
+export async function refuse({ hub, cluster, request: wanted }: DecidingOptions & Wanted): Promise<readonly string[]> {
   const done: string[] = []
-  for (const one of await requestsOf(hub, cluster)) {
-    if (stateOf(one).kind !== 'pending') continue
+  const waiting = (await requestsOf(hub, cluster)).filter((one) => stateOf(one).kind === 'pending')
+  for (const one of wanted === undefined ? waiting : [namedOf(cluster, waiting, wanted)]) {
     await deny(hub, one, { reason: 'ClusterPulseDeny', message: 'denied by clusterpulse deny' })
     done.push(`request ${one.metadata.name} is denied (${factsOf(one)})`)
   }
+  if (wanted !== undefined) return done
   const member = await hub.get(managedClusters, { name: cluster })
   if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
   if (member?.spec?.hubAcceptsClient === true) {
@@ -114,6 +112,18 @@ export async function revokeMember(
   return done
 }
 
+/**
+ * Takes a member off the hub: its add-ons and works are cleaned up in order, then it loses its rights.
+ * @throws MembershipError where the hub knows no such cluster
+ */
+export async function detach({ hub, cluster }: DecidingOptions): Promise<readonly string[]> {
+  const member = await hub.get(managedClusters, { name: cluster })
+  if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
+  if (member.metadata.deletionTimestamp) return [`${cluster} is being detached already`]
+  await hub.delete(managedClusters, { name: cluster })
+  return [`${cluster} is being detached; what belongs to it is cleaned up first`]
+}
+
 async function requestsOf(hub: KubeClient, cluster: string): Promise<readonly CertificateRequest[]> {
   try {
     return await hub.listAll(certificateRequests, { labelSelector: `${CLUSTER_LABEL}=${cluster}` })
@@ -127,6 +137,13 @@ async function requestsOf(hub: KubeClient, cluster: string): Promise<readonly Ce
 function isMeant(request: CertificateRequest, wanted: string): boolean {
   if (request.metadata.name === wanted) return true
   return /^[0-9a-f]{16,64}$/.test(wanted) && keyOf(request)?.startsWith(wanted) === true
+}
+
+function namedOf(cluster: string, waiting: readonly CertificateRequest[], wanted: string): CertificateRequest {
+  const found = waiting.findLast((one) => isMeant(one, wanted))
+  if (found) return found
+  const names = waiting.map(({ metadata }) => metadata.name).join(', ') || 'none'
+  throw new MembershipError('no_request', `no request ${wanted} of ${cluster} waits for a decision; waiting: ${names}`)
 }
 
 function theOneOf(cluster: string, waiting: readonly CertificateRequest[]): CertificateRequest | undefined {

@@ -8,7 +8,7 @@
  * Nothing of it is kept here: after a crash of either end the agent asks again, with the same key, and finds what it asked for.
  */
 export { type BootstrapOptions, bootstrapKubeconfig } from './bootstrap-kubeconfig.ts'
-export { accept, MembershipError, refuse, revokeMember } from './decisions.ts'
+export { accept, detach, MembershipError, refuse, revokeMember } from './decisions.ts'
 export { HubJoins, type HubJoinsOptions } from './join-desk.ts'
 export { JoinTokens } from './join-tokens.ts'
 export {
@@ -21,3 +21,4 @@ export {
 } from './member-writes.ts'
 export { Members, managedClusterOf, managedClusters } from './members.ts'
 export { auditEntryOf, type JoinFact } from './record.ts'
+export { RequestIndex } from './request-index.ts'

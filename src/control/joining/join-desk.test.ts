@@ -7,7 +7,7 @@ import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { certificateRequest, keyId, newKey, proofOf } from '../../pipeline/agent/join/certificate-request.ts'
 import { certificateRequests, stateOf } from './certificate-request.ts'
-import { accept, MembershipError, refuse, revokeMember } from './decisions.ts'
+import { accept, detach, MembershipError, refuse, revokeMember } from './decisions.ts'
 import { HubJoins } from './join-desk.ts'
 import {
   CERTIFICATES_ANNOTATION,
@@ -17,6 +17,7 @@ import {
   managedClusters,
   revokedAt,
 } from './members.ts'
+import { RequestIndex } from './request-index.ts'
 import { aJoiningHub, aMachine, cluster, type JoiningHub, NAMESPACE, told } from './testing/joining-hub.ts'
 
 const HOUR_MS = 3_600_000
@@ -238,6 +239,37 @@ describe('the desk of a hub', () => {
       expect.arrayContaining([expect.stringContaining(`key ${key}`)]),
     )
     expect(joinedBy(await told(hub, machines[1]!.asked)).kind).toBe('joined')
+  })
+
+  it('turns down the one of two requests that is named, and lists who waits with address and key', async () => {
+    const name = aName()
+    const index = new RequestIndex({ hub: hub.kube, logger: silentLogger, clock: systemClock })
+    index.start()
+    for (const address of ['10.0.0.1', '10.6.6.6'])
+      await told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS), { address }).asked, 1)
+    const waiting = () => index.requests().filter(({ cluster }) => cluster === name)
+    await expect
+      .poll(() =>
+        waiting()
+          .map(({ address }) => address)
+          .sort(),
+      )
+      .toEqual(['10.0.0.1', '10.6.6.6'])
+    expect(new Set(waiting().map(({ key }) => key)).size).toBe(2)
+    expect(waiting()[0]).toMatchObject({ key: expect.stringMatching(/^[0-9a-f]{64}$/), agentVersion: '1.2.3' })
+    const [thief] = waiting().filter(({ address }) => address === '10.6.6.6')
+    const refused = await refuse({ hub: hub.kube, cluster: name, request: thief?.name ?? '' })
+    expect(refused).toEqual([expect.stringMatching(/is denied \(from 10\.6\.6\.6/)])
+    await expect.poll(() => waiting().map(({ address }) => address)).toEqual(['10.0.0.1'])
+    await expect(refuse({ hub: hub.kube, cluster: name, request: 'none' })).rejects.toThrow(/no request none/)
+    await index[Symbol.asyncDispose]()
+  })
+
+  it('takes a member off the hub, once, and knows none that is none', async () => {
+    const { name } = await aMember()
+    expect(await detach({ hub: hub.kube, cluster: name })).toEqual([expect.stringMatching(/is being detached/)])
+    expect(await hub.kube.get(managedClusters, { name })).toBeUndefined()
+    await expect(detach({ hub: hub.kube, cluster: name })).rejects.toThrow(/knows no cluster/)
   })
 
   it('takes no eleventh undecided request of a cluster', async () => {

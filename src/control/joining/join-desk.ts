@@ -1,5 +1,5 @@
 import { API_CLIENT_SIGNER, CLUSTER_LABEL, isMemberCluster } from '#authority'
-import { AUTO_APPROVED, approve, STREAM_SIGNER } from '#certificates'
+import { AUTO_APPROVED, approve } from '#certificates'
 import { Informer, InformerIndex } from '#controller'
 import type { JoinAsked, JoinDesk, JoinStep } from '#ingest'
 import { isKubeError, type KubeClient } from '#kube'
@@ -13,6 +13,7 @@ import {
   clusterOfRequest,
   fingerprintIn,
   formerCertificate,
+  MEMBER_SIGNERS,
   stateOf,
 } from './certificate-request.ts'
 import { type JoinTokens, tokenFaultWords } from './join-tokens.ts'
@@ -57,8 +58,6 @@ const HOUR_MS = minutes(60)
 /** How long after its end a certificate still proves who asks for the next one. */
 const RENEWAL_GRACE_MS = minutes(30 * 24 * 60)
 const BUSY_MS = seconds(5)
-/** Those of members, whichever this hub asks: another one may have been in force when a request was made. */
-const SIGNERS = new Set([API_CLIENT_SIGNER, STREAM_SIGNER])
 /** Longest time without a look at what is waited for; every change wakes before. */
 const LOOK_EVERY_MS = seconds(30)
 /** After a write of ours: how long its arrival here is awaited. */
@@ -122,7 +121,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const { hub, members, clock, logger } = this.#options
     this.#requests = new Informer({
       ...{ kube: hub, resource: certificateRequests, labelSelector: CLUSTER_LABEL, logger, clock },
-      where: ({ spec }) => SIGNERS.has(spec.signerName),
+      where: ({ spec }) => MEMBER_SIGNERS.has(spec.signerName),
     })
     this.#requestsOf = new InformerIndex(this.#requests, (request) => [clusterOfRequest(request)])
     this.#unlisten = [

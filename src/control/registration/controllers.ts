@@ -7,6 +7,7 @@ import { type Clock, invariant, seconds, steadyClock, systemClock } from '#model
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import { ApprovalReconciler } from './approval.ts'
+import { CertificateLifeReconciler } from './certificate-life.ts'
 import { LifeReconciler } from './life.ts'
 import { LifeController, signOf } from './life-controller.ts'
 import { MassLoss } from './mass-loss.ts'
@@ -203,8 +204,17 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
     concurrency: 4,
     ...common,
   })
+  const certificateController = new Controller({
+    reconciler: takingConflicts(new CertificateLifeReconciler({ hub, requests, members })),
+    triggers: [
+      onEveryChange(requests),
+      onReferredChange(members, (change) => (change.kind === 'added' ? requestsOf(requests, change.key.name) : [])),
+    ],
+    concurrency: 4,
+    ...common,
+  })
   memberMetrics(metrics, members)
-  return [memberController, lifeController, setController, bindingController, approvalController]
+  return [memberController, lifeController, setController, bindingController, approvalController, certificateController]
 }
 
 function memberMetrics(metrics: Metrics | undefined, members: Informer<ManagedCluster>): void {

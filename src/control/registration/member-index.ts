@@ -2,6 +2,7 @@ import { Informer } from '#controller'
 import type { KubeClient } from '#kube'
 import type { Clock, MemberFacts, MemberReader } from '#model'
 import type { Logger } from '#runtime'
+import { certificateLifeOf } from './certificate-life.ts'
 import {
   conditionOf,
   type ManagedCluster,
@@ -17,7 +18,7 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
   readonly #members: Informer<ManagedCluster>
   readonly #sets: Informer<ManagedClusterSet>
   #version = 0
-  #made: { readonly version: number; readonly members: readonly MemberFacts[] } | undefined
+  #made: { readonly version: number; readonly members: ReadonlyMap<string, MemberFacts> } | undefined
 
   constructor({ hub, logger, clock }: { readonly hub: KubeClient; readonly logger: Logger; readonly clock: Clock }) {
     this.#members = new Informer({ kube: hub, resource: managedClusters, logger, clock })
@@ -43,11 +44,28 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
   }
 
   members(): readonly MemberFacts[] {
+    return [...this.#byName().values()]
+  }
+
+  member(name: string): MemberFacts | undefined {
+    return this.#byName().get(name)
+  }
+
+  sets(): readonly string[] {
+    return this.#sets
+      .list()
+      .map(({ metadata }) => metadata.name)
+      .sort()
+  }
+
+  /** Sorted. */
+  #byName(): ReadonlyMap<string, MemberFacts> {
     const version = this.version()
     if (this.#made?.version !== version) {
       const sets = this.#sets.list()
       const facts = this.#members.list().map((member) => memberFactsOf(member, sets))
-      this.#made = { version, members: facts.sort((a, b) => (a.name < b.name ? -1 : 1)) }
+      const members = new Map(facts.sort((a, b) => (a.name < b.name ? -1 : 1)).map((one) => [one.name, one]))
+      this.#made = { version, members }
     }
     return this.#made.members
   }
@@ -94,6 +112,12 @@ function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[
     taints: (member.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`),
     claims: Object.fromEntries((member.status?.clusterClaims ?? []).map((claim) => [claim.name, claim.value])),
     labels,
+    capacity: member.status?.capacity ?? {},
+    allocatable: member.status?.allocatable ?? {},
+    conditions: (member.status?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
+      ...{ type, status, reason, message, since: momentOf(lastTransitionTime) },
+    })),
+    certificate: certificateLifeOf(member),
   }
 }
 

@@ -238,16 +238,29 @@ export class MembershipReconciler implements Reconciler {
     }
   }
 
-  /** A member of ours is a cluster that is monitored like every other, as long as it is one. */
-  async #monitor({ metadata: { name, uid = '' } }: ManagedCluster, signal: AbortSignal): Promise<void> {
+  /**
+   * A member of ours is a cluster that is monitored like every other, as long as it is one. Its set goes with it, for policies to
+   * select by; its other labels, which its agent may write, do not.
+   */
+  async #monitor({ metadata }: ManagedCluster, signal: AbortSignal): Promise<void> {
     const { hub, connections, namespace, logger } = this.#options
-    if (connections.get({ name, namespace })) return
+    const { name, uid = '' } = metadata
+    const set = metadata.labels?.[CLUSTER_SET_LABEL]
+    const labels = { ...labelsOf(name), ...(set && { [CLUSTER_SET_LABEL]: set }) }
+    const known = connections.get({ name, namespace })
+    if (known) {
+      const isOurs = known.metadata.ownerReferences?.some((owner) => owner.uid === uid)
+      if (!isOurs || known.metadata.labels?.[CLUSTER_SET_LABEL] === set) return
+      const patch = { metadata: { labels: { [CLUSTER_SET_LABEL]: set ?? null } } }
+      await ifThere(hub.patch(monitored, { name, namespace }, patch, { kind: 'merge', signal }))
+      return
+    }
     const { group, version, kind } = monitored
     const owner = { apiVersion: 'cluster.open-cluster-management.io/v1', kind: 'ManagedCluster', name, uid }
     const object = {
       apiVersion: `${group}/${version}`,
       kind,
-      metadata: { name, namespace, labels: labelsOf(name), ownerReferences: [owner] },
+      metadata: { name, namespace, labels, ownerReferences: [owner] },
       spec: { collectionMode: 'push' },
     }
     try {

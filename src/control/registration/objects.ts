@@ -61,9 +61,9 @@ export interface Lease extends KubeObject {
 const lean = <T extends KubeObject>({ metadata: { managedFields: _, ...metadata }, ...object }: KubeObject): T =>
   ({ ...object, metadata }) as T // served under the schema of its kind
 
-/** Kept by name alone: what matters is that it is there. */
+/** Kept without its spec: what matters is that it is there, whose it is, and in which set. */
 const nameOnly = ({
-  metadata: { name, namespace, uid, resourceVersion, ownerReferences },
+  metadata: { name, namespace, uid, resourceVersion, ownerReferences, labels },
 }: KubeObject): KubeObject => ({
   metadata: {
     name,
@@ -71,6 +71,7 @@ const nameOnly = ({
     ...(uid && { uid }),
     ...(resourceVersion && { resourceVersion }),
     ...(ownerReferences && { ownerReferences }),
+    ...(labels && { labels }),
   },
 })
 

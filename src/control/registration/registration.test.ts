@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CLUSTER_SET_LABEL } from '#kinds'
+import { approve, certificateRequests } from '#certificates'
+import { CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL } from '#kinds'
 import { isKubeError, type KubeObject, namespaces, whole } from '#kube'
+import { aRequest, openssl, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
+import { certificateLifeOf } from './certificate-life.ts'
 import {
   clusterRoleBindings,
   clusterRoles,
@@ -91,6 +94,47 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
       })
     },
   )
+
+  it.skipIf(skip)('its set goes with its connection, for policies to select by', async () => {
+    await aMember(api, 'moves', { transport: 'stream' })
+    const setOf = async () =>
+      (await api.kube.get(whole(monitored), { name: 'moves', namespace: HUB_NAMESPACE }))?.metadata.labels?.[
+        CLUSTER_SET_LABEL
+      ]
+    await until(async () => expect(await setOf()).toBe('default'))
+    await change(api, 'moves', { metadata: { labels: { [CLUSTER_SET_LABEL]: 'moved-to', team: 'shop' } } })
+    await until(async () => expect(await setOf()).toBe('moved-to'))
+    const connection = await api.kube.get(whole(monitored), { name: 'moves', namespace: HUB_NAMESPACE })
+    expect(connection?.metadata.labels).not.toHaveProperty('team')
+  })
+
+  it.skipIf(skip)('keeps how long its newest certificate lives, also when the request is gone', async () => {
+    await aMember(api, 'certified')
+    const signed = async (days: number): Promise<void> => {
+      const pem = openssl(['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=x', '-days', `${days}`])
+      const { pem: request } = await aRequest(subjectOfMember('certified', 'a'))
+      const name = `certified-${days}`
+      const { spec } = signingRequest(request)
+      const labels = { [CLUSTER_NAME_LABEL]: 'certified' }
+      const kind = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' }
+      await api.kube.create(certificateRequests, { ...kind, metadata: { name, labels }, ...(spec && { spec }) })
+      const made = await api.kube.get(certificateRequests, { name })
+      if (!made) throw new Error('not made')
+      await approve(api.kube, made, { reason: 'Test', message: '' })
+      const status = { certificate: Buffer.from(pem).toString('base64') }
+      await api.kube.patch(certificateRequests, { name }, { status }, { kind: 'merge', subresource: 'status' })
+    }
+    const days = async () => {
+      const life = certificateLifeOf(await memberOf(api, 'certified'))
+      return life && Math.round((life.until - life.from) / 86_400_000)
+    }
+    await signed(60)
+    await until(async () => expect(await days()).toBe(60))
+    await api.kube.delete(certificateRequests, { name: 'certified-60' })
+    expect(await days()).toBe(60)
+    await signed(90)
+    await until(async () => expect(await days()).toBe(90))
+  })
 
   it.skipIf(skip)('what gives rights is made anew when somebody deletes or widens it', async () => {
     await aMember(api, 'mended')

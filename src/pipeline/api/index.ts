@@ -9,4 +9,13 @@
  * beside it. Without a sign-in method it serves loopback only.
  */
 export { apiServer } from './server.ts'
-export type { ApiConfig, ApiOptions, ApiServer, RateLimit, RegisteredRoute, SourceTrial, TlsConfig } from './types.ts'
+export type {
+  ApiConfig,
+  ApiOptions,
+  ApiServer,
+  RateLimit,
+  RegisteredRoute,
+  ServedMembers,
+  SourceTrial,
+  TlsConfig,
+} from './types.ts'

@@ -1,16 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { AccessView } from '#access'
-import { type MemberFacts, type MemberReader, parseClusterName, systemClock } from '#model'
+import { type MemberFacts, type MemberRequest, parseClusterName, systemClock } from '#model'
 import type { StateReader } from '#state'
-import { MemberRows } from './member-rows.ts'
-
-const aMember = (name: string, over: Partial<MemberFacts> = {}): MemberFacts => ({
-  name,
-  ...{ state: 'available', accepted: true, joined: true, available: 'True', reason: '', message: '' },
-  ...{ since: 1, createdAt: 1, sets: ['default'], transport: 'stream', kubernetesVersion: 'v1.33.1' },
-  ...{ clockSynced: true, taints: [], claims: {}, labels: {} },
-  ...over,
-})
+import { MemberRequestRows, MemberRows } from './member-rows.ts'
+import { aMember, SomeMembers } from './test/members.ts'
 
 /** Who sees these clusters, or everything. */
 const sees = (...names: readonly string[]): AccessView => {
@@ -21,14 +14,15 @@ const sees = (...names: readonly string[]): AccessView => {
 function rowsOf(members: readonly MemberFacts[], clusters: readonly string[], isKnown = true) {
   let stateVersion = 1
   let labels: Readonly<Record<string, string>> = {}
-  const reader: MemberReader = { members: () => members, version: () => 1, isKnown: () => isKnown }
+  const served = new SomeMembers(members)
+  served.isKnown = isKnown
   const state = {
     version: () => stateVersion,
     cluster: (name: string) =>
       clusters.includes(name) ? { name: parseClusterName(name), connection: { labels } } : undefined,
   } as unknown as Pick<StateReader, 'cluster' | 'version'>
   return {
-    rows: new MemberRows({ members: reader, state, clock: systemClock }),
+    rows: new MemberRows({ members: served.members, state, clock: systemClock }),
     relabel: () => {
       labels = { env: 'prod' }
       stateVersion++
@@ -62,5 +56,29 @@ describe('rows of members', () => {
     expect(rows.version()).toBe(before)
     relabel()
     expect(rows.version()).not.toBe(before)
+  })
+})
+
+describe('rows of requests', () => {
+  const aRequest = (name: string): MemberRequest => ({
+    ...{ name, cluster: 'east', username: 'system:admin', address: '10.0.0.1', key: 'ab', agentVersion: '' },
+    requestedAt: 1,
+  })
+
+  it('are for administrators, all of one name beside each other', () => {
+    const served = new SomeMembers([], [aRequest('east-1'), aRequest('east-2')])
+    const rows = new MemberRequestRows(served.requests, systemClock)
+    const names = (view: AccessView) => [...rows.rows(view).rows.rows()].map(({ name }) => name)
+    expect(names(sees('*'))).toEqual(['east-1', 'east-2'])
+    expect(names(sees('east'))).toEqual([])
+    expect(rows.rows(sees('*')).aggregations).toEqual({ byMember: { east: 2 } })
+  })
+
+  it('are not known before they were read', () => {
+    const served = new SomeMembers()
+    served.isKnown = false
+    expect(new MemberRequestRows(served.requests, systemClock).rows(sees('*'))).toMatchObject({
+      outcome: 'unreachable',
+    })
   })
 })

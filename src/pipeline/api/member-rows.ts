@@ -1,6 +1,13 @@
 import type { AccessView } from '#access'
-import { type Clock, type MemberFacts, type MemberReader, type RowsState, Table } from '#model'
-import { members as kind } from '#resources'
+import {
+  type Clock,
+  type MemberFacts,
+  type MemberReader,
+  type MemberRequestReader,
+  type RowsState,
+  Table,
+} from '#model'
+import { type FleetKind, members as kind, memberRequests } from '#resources'
 import type { StateReader } from '#state'
 import type { FleetRows } from './fleet-rows.ts'
 import { stateOfRows } from './snapshot-rows.ts'
@@ -44,16 +51,11 @@ export class MemberRows implements FleetRows {
 
   rows(accessView: AccessView): RowsState {
     const { members, clock } = this.#options
-    const attemptedAt = clock.now()
-    if (!members.isKnown()) {
-      const message = "the hub's API did not tell its members yet"
-      const read = { outcome: 'unreachable', code: 'members_unknown', message, attemptedAt, freshness: null } as const
-      return stateOfRows(kind, read, { rows: Table.empty, aggregations: {} })
-    }
-    const seen = members.members().filter((member) => this.#isSeen(accessView, member))
-    const freshness = { observedAt: attemptedAt, receivedAt: attemptedAt, source: 'pull' } as const
-    const read = { outcome: 'complete', code: '', message: '', attemptedAt, freshness } as const
-    return stateOfRows(kind, read, { rows: kind.tableOf(seen), aggregations: kind.count(seen) })
+    return statedRows(
+      kind,
+      members.isKnown() ? members.members().filter((member) => this.#isSeen(accessView, member)) : undefined,
+      clock.now(),
+    )
   }
 
   #isSeen(accessView: AccessView, { name }: MemberFacts): boolean {
@@ -61,4 +63,41 @@ export class MemberRows implements FleetRows {
     const cluster = this.#options.state.cluster(name)
     return cluster !== undefined && accessView.canSee(cluster)
   }
+}
+
+/** Who asks to be a member is seen by those who may decide it: administrators. */
+export class MemberRequestRows implements FleetRows {
+  readonly kind = memberRequests
+  readonly #requests: MemberRequestReader
+  readonly #clock: Clock
+
+  constructor(requests: MemberRequestReader, clock: Clock) {
+    this.#requests = requests
+    this.#clock = clock
+  }
+
+  version(): string {
+    return String(this.#requests.version())
+  }
+
+  turnsAt(): number {
+    return Number.POSITIVE_INFINITY
+  }
+
+  rows({ administrator }: AccessView): RowsState {
+    const known = this.#requests.isKnown() ? this.#requests.requests() : undefined
+    return statedRows(memberRequests, administrator ? known : [], this.#clock.now())
+  }
+}
+
+/** Each row says since when it is so; what is known of the rows is known now. @param seen undefined: nothing was told yet */
+function statedRows<S>(kind: FleetKind<S>, seen: readonly S[] | undefined, attemptedAt: number): RowsState {
+  if (!seen) {
+    const message = "the hub's API did not tell its members yet"
+    const read = { outcome: 'unreachable', code: 'members_unknown', message, attemptedAt, freshness: null } as const
+    return stateOfRows(kind, read, { rows: Table.empty, aggregations: {} })
+  }
+  const freshness = { observedAt: attemptedAt, receivedAt: attemptedAt, source: 'pull' } as const
+  const read = { outcome: 'complete', code: '', message: '', attemptedAt, freshness } as const
+  return stateOfRows(kind, read, { rows: kind.tableOf(seen), aggregations: kind.count(seen) })
 }

@@ -5,6 +5,7 @@ import type { ParamsOf, QueryOf, RouteContract, Access as WhoMayCall } from '#ht
 import { type Clock, type ClusterState, invariant } from '#model'
 import type { StateReader } from '#state'
 import { type Body, type BodyCache, type Origin, textBody } from './bodies.ts'
+import type { ClusterSets } from './cluster-sets.ts'
 import { clusterNotFound } from './problem.ts'
 import { nobody, steadyUntil, type Views, type VisibleCluster } from './views.ts'
 import type { VisibleTypes } from './visible-types.ts'
@@ -27,6 +28,7 @@ export interface Parts {
   readonly access: Access
   readonly views: Views
   readonly types: VisibleTypes
+  readonly sets: ClusterSets
   readonly bodies: BodyCache
   readonly clock: Clock
   /** told whenever what a cluster uses is shown to somebody; absent: how often it is read does not hang on that */
@@ -179,6 +181,22 @@ export function originOf(
 export const questionOf = (name: string, fingerprint: string, question: unknown): string =>
   `${name} ${fingerprint} ${JSON.stringify(question)}`
 
+/** Which of the clusters are in the set that is asked for. @throws RefusedError `set_not_found` */
+export function inSet<T extends { readonly state: ClusterState }>(
+  { sets }: Parts,
+  { administrator }: AccessView,
+  clusters: readonly T[],
+  set: string | undefined,
+): readonly T[] {
+  if (set === undefined) return clusters
+  const names = sets.names(
+    set,
+    clusters.map(({ state }) => state),
+    administrator,
+  )
+  return clusters.filter(({ state }) => names.has(state.name))
+}
+
 /** An answer about the whole visible fleet, encoded once per state version and access view. */
 export function fleetBody(
   parts: Parts,
@@ -188,10 +206,12 @@ export function fleetBody(
 ): Answer {
   const accessView = accessViewOf(request)
   const key = questionOf(contract.schema.operationId, accessView.fingerprint, query)
-  const tag = parts.state.version()
+  const { set } = query as { readonly set?: string }
+  const version = parts.state.version()
+  const tag = set === undefined ? version : `${version} ${parts.sets.version()}`
   const known = parts.bodies.get(key, tag, now)
   if (known) return { body: known }
-  const clusters = visibleClusters(parts, accessView)
+  const clusters = inSet(parts, accessView, visibleClusters(parts, accessView), set)
   const body = encode(clusters, parts.bodies.previous(key))
   parts.bodies.set(key, originOf(tag, clusters, accessView, now), body)
   return { body }

@@ -7,9 +7,10 @@ import { boundConnections, CONNECTION_TIMES } from '#runtime'
 import { Admission } from './admission.ts'
 import { auditEntry } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
+import { ClusterSets } from './cluster-sets.ts'
 import { RegistryRows } from './fleet-rows.ts'
 import { cameByTls, cors, corsHeaders, hostCheck, publicUrlOf, securityHeaders, strictTransport } from './gate.ts'
-import { MemberRows } from './member-rows.ts'
+import { MemberRequestRows, MemberRows } from './member-rows.ts'
 import { Pages } from './pages.ts'
 import { problemOf, RefusedError, refusalOf, unauthenticated } from './problem.ts'
 import { isPromQlPath, promQlMarks } from './promql-answer.ts'
@@ -18,6 +19,7 @@ import { type Parts, route } from './route.ts'
 import { accessRoutes } from './routes/access.ts'
 import { fleetRoutes } from './routes/fleet.ts'
 import { historyRoutes } from './routes/history.ts'
+import { memberRoutes } from './routes/members.ts'
 import { probeRoutes } from './routes/probes.ts'
 import { promQlRoutes } from './routes/promql.ts'
 import { registryRoutes } from './routes/registries.ts'
@@ -52,10 +54,16 @@ export function apiServer(options: ApiOptions): ApiServer {
   const bodies = new BodyCache(config.bodyCacheBytes ?? 64 * 2 ** 20)
   const graceMs = config.storeGraceMs ?? 10_000
   const registries = new RegistryRows({ registries: options.registries, clock, graceMs })
-  const members = options.members ? [new MemberRows({ members: options.members, state, clock })] : []
+  const members = options.members
+    ? [
+        new MemberRows({ members: options.members.members, state, clock }),
+        new MemberRequestRows(options.members.requests, clock),
+      ]
+    : []
   const types = new VisibleTypes(options.catalog, views, [registries, ...members])
   const { attention } = options
-  const parts: Parts = { state, access, views, types, bodies, clock, ...(attention && { attention }) }
+  const sets = new ClusterSets(options.members?.members)
+  const parts: Parts = { state, access, views, types, sets, bodies, clock, ...(attention && { attention }) }
   const pages = new Pages(options.webRoot)
   const measures = measurements(options, bodies)
   const sockets = new StreamSockets(crossOrigin)
@@ -215,6 +223,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     sourceRoutes(scope, parts, { trySource: options.trySource, logger })
     v1TypeRoutes(scope, parts, { semantics: config.semantics ?? 'strict' })
     registryRoutes(scope, parts, registries)
+    memberRoutes(scope, parts, options.members)
     searchRoutes(scope, parts)
     historyRoutes(scope, parts, options)
     promQlRoutes(scope, parts, { history: options.history, cors: crossOrigin })

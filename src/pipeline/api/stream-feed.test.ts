@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { MemoryPolicies, openAccess } from '#access'
 import type { ClusterState, JsonValue } from '#model'
 import type { StateReader } from '#state'
+import { ClusterSets } from './cluster-sets.ts'
 import { FleetHistory } from './stream-history.ts'
 import { parseRowsAsked } from './stream-query.ts'
 import { RowsFeed } from './stream-rows.ts'
@@ -49,7 +50,11 @@ async function aFeed(query: string) {
     history,
     move,
     clock,
-    feed: new RowsFeed({ types, history, now: () => clock.now() }, view, parseRowsAsked(query)),
+    feed: new RowsFeed(
+      { types, sets: new ClusterSets(undefined), history, now: () => clock.now() },
+      view,
+      parseRowsAsked(query),
+    ),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { AccessView } from '#access'
 import type { Attention } from '#attention'
 import type { Clock } from '#model'
+import type { ClusterSets } from './cluster-sets.ts'
 import { type Asked, type Client, groupKey, StreamGroup } from './stream-group.ts'
 import type { FleetHistory } from './stream-history.ts'
 import type { StreamIds } from './stream-ids.ts'
@@ -14,6 +15,7 @@ interface GroupsParts {
   readonly ids: StreamIds
   readonly views: Views
   readonly types: VisibleTypes
+  readonly sets: ClusterSets
   readonly clock: Clock
   /** told of clusters whose usage streams show, as long as they do */
   readonly attention?: Pick<Attention, 'look'>
@@ -74,8 +76,8 @@ export class StreamGroups implements Iterable<StreamGroup> {
     const key = feedKey(accessView, asked)
     let feed = this.#feeds.get(key)
     if (!feed) {
-      const { types, history, clock } = this.#parts
-      feed = new RowsFeed({ types, history, now: () => clock.now() }, accessView, asked)
+      const { types, sets, history, clock } = this.#parts
+      feed = new RowsFeed({ types, sets, history, now: () => clock.now() }, accessView, asked)
       this.#feeds.set(key, feed)
       this.look([feed])
     }

@@ -8,6 +8,8 @@ export interface RowsAsked extends RowsQuery {
   readonly source?: string
   /** absent: all that are seen */
   readonly cluster?: readonly string[]
+  /** only clusters in this set */
+  readonly set?: string
   /** the first so many in order; absent: all of them */
   readonly limit?: number
   /** equal texts ask the same */
@@ -17,6 +19,7 @@ export interface RowsAsked extends RowsQuery {
 const maxLimit = 1000
 const lengths: Readonly<Record<string, number>> = {
   source: 253,
+  set: 253,
   namespace: 253,
   labels: 1024,
   q: 200,

@@ -3,6 +3,7 @@ import type { RowsAgeView } from '#http'
 import type { RowKind } from '#metricsource'
 import { type ClusterState, FleetError, Table } from '#model'
 import { isFleetKind } from '#resources'
+import { type ClusterSets, requireClusters } from './cluster-sets.ts'
 import { sortValues } from './row-order.ts'
 import { plainFault } from './seen-status.ts'
 import { Frame } from './stream-frame.ts'
@@ -26,6 +27,7 @@ const maxStepsKept = 64
 
 interface FeedParts {
   readonly types: VisibleTypes
+  readonly sets: ClusterSets
   readonly history: FleetHistory
   readonly now: () => number
 }
@@ -65,7 +67,9 @@ export class RowsFeed {
   /** rises when what was told counts no more */
   epoch = 0
   readonly #parts: FeedParts
-  readonly #clusters: ReadonlySet<string> | undefined
+  #clusters: ReadonlySet<string> | undefined
+  /** the newest place at which the clusters of its set were others: what was told up to there cannot be gone on from */
+  #setPlace = -1
   #kind: RowKind | undefined
   #typesVersion = -1
   #fleetVersion = ''
@@ -83,7 +87,6 @@ export class RowsFeed {
     this.accessView = accessView
     this.asked = asked
     this.key = feedKey(accessView, asked)
-    this.#clusters = asked.cluster && new Set(asked.cluster)
     this.#begin()
   }
 
@@ -115,10 +118,11 @@ export class RowsFeed {
     const { types, history } = this.#parts
     const isTurned = this.#typesVersion !== types.version()
     const isRetried = this.ended?.code === 'type_not_found' && this.#place !== history.place
-    if (!isTurned && !isRetried) return false
+    const isMoved = this.#isSetMoved()
+    if (!isTurned && !isRetried && !isMoved) return false
     const before = this.ended ? undefined : this.#kind
     this.#typesVersion = types.version()
-    if (before && this.#meant() === before) return false
+    if (before && !isMoved && this.#meant() === before) return false
     const wasEnded = this.ended !== undefined
     this.#begin()
     if (wasEnded && this.ended) return false
@@ -164,7 +168,7 @@ export class RowsFeed {
    */
   since(place: number): FeedStep | undefined {
     this.advance()
-    if (this.ended) return undefined
+    if (this.ended || place <= this.#setPlace) return undefined
     if (place === this.#place) return this.#step(place, [], this.#total)
     if (this.last?.from === place && this.last.to === this.#place) return this.last
     const step = this.#steps.get(place) ?? this.#sincePast(place)
@@ -240,6 +244,11 @@ export class RowsFeed {
     this.#typesVersion = types.version()
     this.#guarded(() => {
       this.#kind = this.#meant()
+      if (this.asked.set !== undefined) {
+        this.#setPlace = this.#place
+        if (this.#kind) requireClusters(this.#kind, this.asked)
+      }
+      this.#clusters = this.#clustersAsked()
       const on = this.#kind ? this.#types() : []
       if (!this.#kind || !this.#isSeen(this.#kind))
         return this.#end('type_not_found', `there are no ${this.asked.type} that you may see`)
@@ -249,6 +258,30 @@ export class RowsFeed {
       if (limit) this.#window = new RowsWindow(this.#windowRows(page.rows), page.total, limit, order)
       else if (page.total > maxStreamedRows) this.#end('too_many_rows', this.#tooMany(page.total))
     })
+  }
+
+  /** undefined: all. @throws RefusedError `set_not_found` */
+  #clustersAsked(): ReadonlySet<string> | undefined {
+    const { cluster, set } = this.asked
+    const named = cluster && new Set(cluster)
+    if (set === undefined) return named
+    const { accessView } = this
+    const seen = this.#parts.history.clusters().filter((one) => accessView.canSee(one))
+    const inSet = this.#parts.sets.names(set, seen, accessView.administrator)
+    return named ? new Set([...inSet].filter((name) => named.has(name))) : inSet
+  }
+
+  /** Its set has other clusters by now, or is there or gone. */
+  #isSetMoved(): boolean {
+    if (this.asked.set === undefined) return false
+    const before = this.#clusters ?? new Set()
+    try {
+      const now = [...(this.#clustersAsked() ?? [])]
+      return this.ended?.code === 'set_not_found' || now.length !== before.size || now.some((name) => !before.has(name))
+    } catch (error) {
+      if (!(error instanceof FleetError)) throw error
+      return this.ended?.code !== error.code
+    }
   }
 
   /** Unknown and denied everywhere go the same way. */

@@ -6,6 +6,7 @@ import type { RowType } from '#http'
 import type { Clock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { Availability, StateReader } from '#state'
+import type { ClusterSets } from './cluster-sets.ts'
 import { Dirty } from './dirty.ts'
 import { RefusedError } from './problem.ts'
 import { RateLimiter } from './rate-limit.ts'
@@ -63,6 +64,7 @@ interface StreamParts {
   readonly access: Access
   readonly views: Views
   readonly types: VisibleTypes
+  readonly sets: ClusterSets
   readonly sockets: StreamSockets
   readonly clock: Clock
   readonly logger: Logger

@@ -8,7 +8,7 @@ import type { HistoryStore } from '#history'
 import type { FillingView, Access as Rule } from '#http'
 import type { Identity, IdentityConfig } from '#identity'
 import type { CompiledSource } from '#metricsource'
-import type { Clock, MemberReader, RowsPart } from '#model'
+import type { Clock, DecideMember, MemberReader, MemberRequestReader, RowsPart } from '#model'
 import type { RegistryReader } from '#registry'
 import type { Logger, Metrics } from '#runtime'
 import type { NodeSeries, StateReader } from '#state'
@@ -78,6 +78,13 @@ export type SourceTrial = (
   options: { readonly limit: number; readonly signal: AbortSignal },
 ) => Promise<RowsPart | undefined>
 
+/** Who is a member, who asks to be one, and how that is decided. */
+export interface ServedMembers {
+  readonly members: MemberReader
+  readonly requests: MemberRequestReader
+  readonly decide: DecideMember
+}
+
 /** What the HTTP API answers from. */
 export interface ApiOptions {
   readonly state: StateReader
@@ -92,8 +99,8 @@ export interface ApiOptions {
   readonly attention?: Pick<Attention, 'look'>
   /** without it there are no registries */
   readonly registries?: RegistryReader
-  /** without it the kind of members does not exist */
-  readonly members?: MemberReader
+  /** without it the hub has no members, and nobody can ask to be one */
+  readonly members?: ServedMembers
   /** reads a cluster once with a source that is in force nowhere; without it nothing can be tried against a cluster here */
   readonly trySource?: SourceTrial
   /** without it, routes of history answer 501 */

@@ -74,7 +74,12 @@ export class VisibleTypes {
 
   /** Every kind of row there is: what is compiled in, then what is declared. */
   kinds(): readonly RowKind[] {
-    return [...kinds, ...this.sources()]
+    return [...this.#compiledIn(), ...this.sources()]
+  }
+
+  /** Of kinds that belong to the fleet, those this hub has rows of. */
+  #compiledIn(): readonly RowKind[] {
+    return kinds.filter((kind) => !isFleetKind(kind) || this.#fleetRows.some((one) => one.kind === kind))
   }
 
   /** What a kind is called: one that is compiled in has another name where a MetricSource took its own. */
@@ -98,7 +103,7 @@ export class VisibleTypes {
     const declared = this.declaredAs(name)
     if (declared.length > 0) return declared
     const compiledIn = kindNamed(name)
-    return compiledIn ? [compiledIn] : []
+    return compiledIn && this.#compiledIn().includes(compiledIn) ? [compiledIn] : []
   }
 
   /**
@@ -110,7 +115,7 @@ export class VisibleTypes {
     const named = [word, asked].map((name) => this.ofType(name)).find(({ length }) => length > 0) ?? []
     const isSeen = (kind: RowKind) => this.over(accessView, clusters, kind).length > 0
     if (named.length > 0 && (accessView.administrator || named.some(isSeen))) return named
-    const others = kinds.filter((kind) => kind.typeName !== asked && namesOf(kind).includes(asked))
+    const others = this.#compiledIn().filter((kind) => kind.typeName !== asked && namesOf(kind).includes(asked))
     return others.length > 0 ? others : named
   }
 

@@ -1,5 +1,5 @@
 import type { Attention } from '#attention'
-import { type Clock, seconds } from '#model'
+import { type Clock, type MemberReader, seconds } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import { HistoryFiles } from './history/files.ts'
@@ -34,6 +34,8 @@ export interface MonitorConfig {
 export interface MonitorOptions {
   readonly config: MonitorConfig
   readonly state: StateReader
+  /** in which sets members are; absent: clusters are in the sets that their labels name */
+  readonly members?: Pick<MemberReader, 'member'>
   /** told which clusters are looked at: the default one always, others while somebody asks for them */
   readonly attention?: Attention
   /** of tickets, shared by all processes that answer; absent: there is this one alone */
@@ -103,6 +105,7 @@ export class Monitor implements AsyncDisposable {
       tickets: { secret: config.tokens.secret, names: options.ticketNames ?? new OwnNames() },
       ...{ tokens: new TokenReader(config.tokens, clock), logger, metrics, clock },
       ...(attention && { attention }),
+      ...(options.members && { members: options.members }),
     })
     countHistory(metrics, history)
     try {

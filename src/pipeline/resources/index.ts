@@ -7,7 +7,7 @@ import { clusterOperators } from './cluster-operators.ts'
 import type { SnapshotKind } from './define-snapshot-kind.ts'
 import { deployments } from './deployments.ts'
 import { kubernetesEvents } from './kubernetes-events.ts'
-import { members } from './members.ts'
+import { memberRequests, members } from './members.ts'
 import { namespaces } from './namespaces.ts'
 import { nodes } from './nodes.ts'
 import { operators } from './operators.ts'
@@ -34,8 +34,8 @@ export const resources: readonly BuiltInResource[] = [
 export const snapshotKinds = [nodes, namespaces, deployments, operators, clusterOperators] as const
 
 /** All of them; registries and members belong to the fleet. */
-export const kinds: readonly RowKind[] = [...snapshotKinds, ...resources, registries, members]
-export { members, registries }
+export const kinds: readonly RowKind[] = [...snapshotKinds, ...resources, registries, members, memberRequests]
+export { memberRequests, members, registries }
 
 /** What a policy, an address or a command names: `services`, or `core/services` where a MetricSource has the plain name. */
 export function kindNamed(name: string): RowKind | undefined {

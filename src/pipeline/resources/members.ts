@@ -1,5 +1,4 @@
-import type { MemberFacts } from '#model'
-import { seconds } from '#model'
+import { type MemberFacts, type MemberRequest, renewalOf, seconds } from '#model'
 import { targetOf } from './define.ts'
 import { defineFleetKind } from './define-snapshot-kind.ts'
 
@@ -36,6 +35,10 @@ export const members = defineFleetKind<MemberFacts>({
       ...{ label: 'Kubernetes', kind: 'string', isVersion: true, absence: 'unknown' },
       read: ({ kubernetesVersion }) => kubernetesVersion,
     },
+    certificateUntil: {
+      ...{ label: 'Certificate until', kind: 'number', unit: 'time', absence: 'unknown' },
+      read: ({ certificate }) => certificate?.until ?? null,
+    },
     since: { label: 'Since', kind: 'number', unit: 'time', absence: 'unknown', read: ({ since }) => since },
     reason: { label: 'Reason', kind: 'string', isExtra: true, read: ({ reason }) => reason || null },
     message: { label: 'Message', kind: 'string', isWide: true, read: ({ message }) => message || null },
@@ -44,11 +47,55 @@ export const members = defineFleetKind<MemberFacts>({
       ...{ label: 'Clock synced', kind: 'boolean', isExtra: true, absence: 'unknown' },
       read: ({ clockSynced }) => clockSynced,
     },
+    certificateFrom: {
+      ...{ label: 'Certificate from', kind: 'number', unit: 'time', isExtra: true, absence: 'unknown' },
+      read: ({ certificate }) => certificate?.from ?? null,
+    },
+    renewsFrom: {
+      ...{ label: 'Renews from', kind: 'number', unit: 'time', isExtra: true, absence: 'unknown' },
+      read: ({ certificate }) => certificate && renewalOf(certificate).from,
+    },
+    renewBy: {
+      ...{ label: 'Renews by', kind: 'number', unit: 'time', isExtra: true, absence: 'unknown' },
+      read: ({ certificate }) => certificate && renewalOf(certificate).latest,
+    },
     taints: { label: 'Taints', kind: 'any', isExtra: true, read: ({ taints }) => [...taints] },
     claims: { label: 'Claims', kind: 'any', isExtra: true, read: ({ claims }) => ({ ...claims }) },
+    capacity: { label: 'Capacity', kind: 'any', isExtra: true, read: ({ capacity }) => ({ ...capacity }) },
+    allocatable: { label: 'Allocatable', kind: 'any', isExtra: true, read: ({ allocatable }) => ({ ...allocatable }) },
+    conditions: {
+      ...{ label: 'Conditions', kind: 'any', isExtra: true },
+      read: ({ conditions }) => conditions.map((one) => ({ ...one })),
+    },
     createdAt: {
       ...{ label: 'Created', kind: 'number', unit: 'time', isExtra: true, absence: 'unknown' },
       read: ({ createdAt }) => createdAt,
+    },
+  },
+})
+
+/** Requests for members' certificates that wait for a decision. */
+export const memberRequests = defineFleetKind<MemberRequest>({
+  name: 'memberrequests',
+  singular: 'memberrequest',
+  title: 'Requests to join',
+  target: targetOf('certificates.k8s.io/v1', 'CertificateSigningRequest', 'certificatesigningrequests', 'Fleet'),
+  everyMs: seconds(60),
+  place: ({ name }) => ({ namespace: '', name }),
+  countBy: 'member',
+  sort: 'member',
+  columns: {
+    member: { label: 'Asks to be', kind: 'string', read: ({ cluster }) => cluster },
+    address: { label: 'From', kind: 'string', absence: 'unknown', read: ({ address }) => address || null },
+    key: { label: 'Key (SHA-256)', kind: 'string', absence: 'unknown', read: ({ key }) => key || null },
+    requestedAt: {
+      ...{ label: 'Asked', kind: 'number', unit: 'time', absence: 'unknown' },
+      read: ({ requestedAt }) => requestedAt,
+    },
+    username: { label: 'User', kind: 'string', isExtra: true, read: ({ username }) => username || null },
+    agentVersion: {
+      ...{ label: 'Agent', kind: 'string', isVersion: true, isExtra: true, absence: 'unknown' },
+      read: ({ agentVersion }) => agentVersion || null,
     },
   },
 })

@@ -15,7 +15,10 @@ export interface RowsShown {
   readonly again: () => void
 }
 
-type Ask = (page: RowsPageQuery, signal: AbortSignal) => Promise<RowsPage>
+/** `set`: only clusters in it, where rows of all are asked for. */
+type RowsQuestion = RowsPageQuery & { readonly set?: string }
+
+type Ask = (page: RowsQuestion, signal: AbortSignal) => Promise<RowsPage>
 
 function ofCluster(client: Client, cluster: string, type: string): Ask {
   return async (question, signal) => {
@@ -57,7 +60,7 @@ const mostLive = pageSize
 export function useRows(
   cluster: string | null,
   type: string,
-  query: RowsPageQuery,
+  query: RowsQuestion,
   { size }: RowsOptions = {},
 ): RowsShown {
   const { client, store } = useHub()
@@ -66,7 +69,7 @@ export function useRows(
   const pages = useRef<RowPages>(undefined)
 
   useEffect(() => {
-    const question = JSON.parse(key) as RowsPageQuery // what was made a text above
+    const question = JSON.parse(key) as RowsQuestion // what was made a text above
     const ask = cluster === null ? ofFleet(client, type, size === undefined) : ofCluster(client, cluster, type)
     const own = new RowPages({
       ask: (page, signal) => ask({ ...question, ...page }, signal),
@@ -123,7 +126,7 @@ export function useRows(
 export function useFirstRows(
   cluster: string | null,
   type: string,
-  query: RowsPageQuery,
+  query: RowsQuestion,
   size: number,
 ): [paged: Paged, again: () => void] {
   const { paged, pending, again } = useRows(cluster, type, query, { size })
@@ -169,7 +172,7 @@ function useToldRows(
         type,
         ...(cluster !== null && { cluster: [cluster] }),
         sort: cluster === null ? 'cluster' : 'name',
-        ...(JSON.parse(question) as RowsPageQuery),
+        ...(JSON.parse(question) as RowsQuestion),
         limit,
       },
       ({ held, revision }) => {

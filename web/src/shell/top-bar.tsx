@@ -6,6 +6,7 @@ import { Name } from '../components/name.tsx'
 import { useAtTime, useHub } from '../live/hooks.ts'
 import { tellSignedOut } from '../live/signed-out.ts'
 import { formatSpan } from '../model/format.ts'
+import { RequestIndicator } from '../pages/members/request-indicator.tsx'
 import { RegistryIndicator, useSeesRegistries } from '../pages/registries/registry-indicator.tsx'
 import {
   type AccessTab,
@@ -14,13 +15,16 @@ import {
   eventsPath,
   guidePath,
   Link,
+  membersPath,
   type Route,
   registriesPath,
   typePath,
   typesPath,
+  usePlace,
+  withSet,
 } from '../router.tsx'
 import { methodWord, useSession } from '../session.ts'
-import { useSeesTypes, useTypesSeen } from '../types-seen.ts'
+import { useSeesMembers, useSeesTypes, useTypesSeen } from '../types-seen.ts'
 import { LinkIndicator } from './link-indicator.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
@@ -33,9 +37,10 @@ interface TopBarProps {
 }
 
 export function TopBar({ route, onSearch, onHelp, signedOut }: TopBarProps): ReactNode {
+  const { query } = usePlace()
   return (
     <header className="top">
-      <Link to="/" className="brand" aria-label="ClusterPulse, to the fleet">
+      <Link to={withSet('/', query)} className="brand" aria-label="ClusterPulse, to the fleet">
         <svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
           <rect width="32" height="32" rx="7" className="brand-ground" />
           <path d="M4 17h6l3-8 5 15 4-10 2 3h4" className="brand-line" />
@@ -79,17 +84,32 @@ function Pages({ route }: { route: Route }): ReactNode {
   const seesPods = useTypesSeen().some(({ name }) => name === 'pods')
   const isOnPods = route.page === 'types' && route.type === 'pods'
   const seesRegistries = useSeesRegistries()
+  const seesMembers = useSeesMembers()
   const user = useSession()?.user
+  const { query } = usePlace()
   const pages = [
-    { to: typesPath('pods'), word: 'Pods', isShown: seesPods, isCurrent: isOnPods, after: null },
+    { to: withSet(typesPath('pods'), query), word: 'Pods', isShown: seesPods, isCurrent: isOnPods, after: null },
     {
-      to: typesPath(),
+      to: withSet(typesPath(), query),
       word: 'Types',
       isShown: seesTypes,
       isCurrent: route.page.startsWith('type') && !isOnPods,
       after: null,
     },
-    { to: eventsPath, word: 'Events', isShown: seesTypes, isCurrent: route.page === 'events', after: null },
+    {
+      to: withSet(eventsPath, query),
+      word: 'Events',
+      isShown: seesTypes,
+      isCurrent: route.page === 'events',
+      after: null,
+    },
+    {
+      to: membersPath(),
+      word: 'Members',
+      isShown: seesMembers,
+      isCurrent: route.page === 'members',
+      after: user?.administrator && seesMembers ? <RequestIndicator /> : null,
+    },
     {
       to: registriesPath(),
       word: 'Registries',
@@ -110,7 +130,7 @@ function Pages({ route }: { route: Route }): ReactNode {
       {pages.map(
         ({ to, word, isShown, isCurrent, after }) =>
           isShown && (
-            <Link key={to} to={to} {...(isCurrent && { 'aria-current': 'true' as const })}>
+            <Link key={word} to={to} {...(isCurrent && { 'aria-current': 'true' as const })}>
               {word}
               {after}
             </Link>
@@ -147,6 +167,8 @@ function crumbsOf(route: Route): readonly Crumb[] {
       return under('Types', typesPath(), route.isNew ? 'new' : 'edit')
     case 'registries':
       return under('Registries', registriesPath(), route.name)
+    case 'members':
+      return under('Members', membersPath(), route.name)
     case 'cluster':
       return clusterCrumbs(route)
     default:

@@ -10,7 +10,7 @@ export const OPERATOR_GROUP = 'operator.open-cluster-management.io'
 export const REGISTER_GROUP = 'register.open-cluster-management.io'
 
 /** Label of a ManagedCluster: the exclusive set it is in. */
-export const CLUSTER_SET_LABEL = `${CLUSTER_GROUP}/clusterset`
+export { CLUSTER_SET_LABEL } from '#model'
 /** The set of clusters that name none. */
 export const DEFAULT_CLUSTER_SET = 'default'
 /** The set of all clusters. */

@@ -14,12 +14,14 @@ import type { RowKind } from '#metricsource'
 import type { ClusterState } from '#model'
 import { isFleetKind } from '#resources'
 import { type Body, textBody } from '../bodies.ts'
+import { requireClusters } from '../cluster-sets.ts'
 import { RefusedError, typeNotFound } from '../problem.ts'
 import {
   type Answer,
   type AnyCall,
   accessViewOf,
   goneSignal,
+  inSet,
   nobodyWaits,
   originOf,
   type Parts,
@@ -125,6 +127,8 @@ interface AskedType {
   readonly source?: string
   /** absent: everywhere */
   readonly cluster?: readonly string[]
+  /** only clusters in this set */
+  readonly set?: string
 }
 
 function kindFor(
@@ -148,7 +152,11 @@ function seenOn(
   const on = kind ? parts.types.over(accessView, statesOf(clusters), kind) : []
   if (!kind || (on.length === 0 && !accessView.administrator)) throw noSuchType(parts, asked.type)
   const names = asked.cluster && new Set(asked.cluster)
-  return names ? on.filter(({ cluster }) => names.has(cluster.name)) : on
+  const there = names ? on.filter(({ cluster }) => names.has(cluster.name)) : on
+  if (asked.set === undefined) return there
+  requireClusters(kind, asked)
+  const inIt = new Set(inSet(parts, accessView, clusters, asked.set).map(({ state }) => state.name))
+  return there.filter(({ cluster }) => inIt.has(cluster.name))
 }
 
 /**

@@ -6,6 +6,7 @@ import { applyRows, type HeldRows, noRows, type RowsMessage } from '#http'
 import type { ChangeStep, Clock, ClusterState, RowsState, TableRow } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import type { StateReader } from '#state'
+import { ClusterSets } from '../cluster-sets.ts'
 import { StreamHub, type StreamQuery } from '../stream.ts'
 import { StreamSockets } from '../stream-socket.ts'
 import { nobody, Views } from '../views.ts'
@@ -126,6 +127,7 @@ export class Replica implements AsyncDisposable {
       access: this.#access,
       views,
       types: new VisibleTypes(catalog, views, []),
+      sets: new ClusterSets(undefined),
       sockets: new StreamSockets({ isOwn: () => true, allows: () => true, credentials: true }),
       clock,
       logger: silentLogger,

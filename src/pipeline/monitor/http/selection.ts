@@ -1,10 +1,8 @@
 import type { AccessView } from '#access'
-import { type ClusterState, type LabelTest, parseLabelSelector } from '#model'
+import { type ClusterState, clusterSetsOf, type LabelTest, type MemberReader, parseLabelSelector } from '#model'
 import { Refusal } from './answers.ts'
 
 const MAX_LIMIT = 10_000
-/** The label that makes a cluster a member of one set, as Open Cluster Management has it. */
-const SET_LABEL = 'cluster.open-cluster-management.io/clusterset'
 
 /** Which clusters of the fleet are asked for; all that is given must match. */
 export interface Selection {
@@ -14,7 +12,7 @@ export interface Selection {
 }
 
 /** @throws Refusal with a sentence where it cannot be read */
-export function selectionOf(query: URLSearchParams): Selection {
+export function selectionOf(query: URLSearchParams, members?: Pick<MemberReader, 'member'>): Selection {
   const names = query.get('clusters')?.split(',').filter(Boolean)
   const [selector, set] = [query.get('selector'), query.get('set') || undefined]
   const test = selector ? parseLabelSelector(selector) : ((() => true) satisfies LabelTest)
@@ -22,10 +20,10 @@ export function selectionOf(query: URLSearchParams): Selection {
   const wanted = names && new Set(names)
   return {
     name: JSON.stringify([names?.toSorted() ?? null, selector, set ?? null]),
-    matches: ({ name, connection }) => {
-      const labels = connection?.labels ?? {}
-      return (wanted?.has(name) ?? true) && test(labels) && (set === undefined || labels[SET_LABEL] === set)
-    },
+    matches: (cluster) =>
+      (wanted?.has(cluster.name) ?? true) &&
+      test(cluster.connection?.labels ?? {}) &&
+      (set === undefined || clusterSetsOf(cluster, members).includes(set)),
   }
 }
 

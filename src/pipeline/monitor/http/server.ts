@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { AccessView } from '#access'
 import type { Attention } from '#attention'
-import { type Clock, type ClusterState, FleetError } from '#model'
+import { type Clock, type ClusterState, FleetError, type MemberReader } from '#model'
 import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import { rfc3339 } from '../documents.ts'
@@ -35,6 +35,7 @@ import { webSocketSink } from './websocket.ts'
 
 export interface MonitorServerOptions extends AnswerParts {
   readonly state: StateReader
+  readonly members?: Pick<MemberReader, 'member'>
   readonly tenancy: Tenancy
   readonly tokens: TokenReader
   readonly tickets: { readonly secret: string | undefined; readonly names: OneTimeNames }
@@ -232,7 +233,7 @@ export class MonitorServer implements AsyncDisposable {
 
   #fleetDocument(endpoint: Endpoint, query: URLSearchParams, view: AccessView): unknown {
     const { state, pictures } = this.#options
-    const all = selected(state.clusters(), view, selectionOf(query))
+    const all = selected(state.clusters(), view, selectionOf(query, this.#options.members))
     const { clusters, next } = pageOf(all, query)
     for (const { name } of clusters) this.#options.attention?.look(name)
     switch (endpoint) {
@@ -292,7 +293,7 @@ export class MonitorServer implements AsyncDisposable {
     const { state } = this.#options
     const kinds = (KINDS[endpoint] ?? []).filter((kind) => kind !== 'nodes' || caller.isAdmin)
     if (scope.kind === 'fleet') {
-      const selection: Selection = selectionOf(query)
+      const selection: Selection = selectionOf(query, this.#options.members)
       const clusters = (view: AccessView) => selected(state.clusters(), view, selection)
       return { name: `fleet ${selection.name}`, clusters, kinds, form: 'fleet' }
     }

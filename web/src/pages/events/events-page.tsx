@@ -7,19 +7,21 @@ import { Jointed, Name } from '../../components/name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { type Column, ResourceTable, type TableView } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
+import { insteadOfSet, SetChoice } from '../../components/set-choice.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing, NotShown } from '../../components/text.tsx'
 import { useNarrow } from '../../components/use-media.ts'
 import { usePrinting } from '../../components/use-printing.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import type { TimelineLine } from '../../model/kube-events.ts'
-import { clusterPath, eventsPath, Link, namespacePath, navigate, typesPath, usePlace } from '../../router.tsx'
+import { clusterPath, eventsPath, Link, namespacePath, navigate, typesPath, usePlace, withSet } from '../../router.tsx'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { CLUSTERS_ASKED, useTimeline } from './use-timeline.ts'
 
 /** What happened in the fleet: Kubernetes events of all clusters and the hub's own, newest first, equal causes as one line. */
 export function EventsPage(): ReactNode {
-  const { paged, told, lines, again, askAgain, clusterCount } = useTimeline()
+  const { paged, told, lines, again, askAgain, clusterCount, set } = useTimeline()
+  const withoutSet = insteadOfSet(set)
   const { query } = usePlace()
   const columns = useMemo(() => columnsFor((key) => linePath(query, key)), [query])
   const isNarrow = useNarrow()
@@ -32,7 +34,14 @@ export function EventsPage(): ReactNode {
   return (
     <>
       <PageHeading title="Events">Events</PageHeading>
-      {paged.state === 'waiting' ? (
+      {withoutSet !== null ? (
+        <>
+          <p>
+            <SetChoice />
+          </p>
+          {withoutSet}
+        </>
+      ) : paged.state === 'waiting' ? (
         <Skeleton label="Loading events" lines={12} />
       ) : paged.state === 'failed' && !isWithout ? (
         <Failure problem={paged.problem} onRetry={again} title="The events could not be loaded" />
@@ -85,9 +94,12 @@ export function EventsPage(): ReactNode {
               />
             }
             controls={
-              <Link to={typesPath('kubernetes-events')} className="button">
-                Each by itself
-              </Link>
+              <>
+                <SetChoice />
+                <Link to={withSet(typesPath('kubernetes-events'), query)} className="button">
+                  Each by itself
+                </Link>
+              </>
             }
             empty={
               <Empty title="Nothing happened that is remembered">

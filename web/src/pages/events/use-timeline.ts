@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useMemo } from 'react'
 import type { EventView } from '../../contract.ts'
 import { useClusters, useHub, useLive } from '../../live/hooks.ts'
+import { isMeant, useClusterSet } from '../../live/use-cluster-set.ts'
 import { useFresh } from '../../live/use-fresh.ts'
 import { useFirstRows } from '../../live/use-rows.ts'
 import { foldEvents, hubEvent, kubeEvent, kubernetesEvents } from '../../model/kube-events.ts'
@@ -14,8 +15,10 @@ const newest = { sort: 'lastAt', order: 'desc' } as const
 /** What happened in the fleet, newest first, by cause, as it happens. */
 export function useTimeline() {
   const { client, store } = useHub()
-  const clusters = useClusters()
-  const asked = [...clusters.keys()].sort().slice(0, CLUSTERS_ASKED).join('\n')
+  const all = useClusters()
+  const set = useClusterSet()
+  const clusters = [...all.keys()].filter((name) => isMeant(set, name))
+  const asked = clusters.sort().slice(0, CLUSTERS_ASKED).join('\n')
   const past = useCallback(
     async (signal: AbortSignal): Promise<readonly EventView[]> => {
       const names = asked.split('\n').filter(Boolean)
@@ -24,7 +27,9 @@ export function useTimeline() {
     },
     [client, asked],
   )
-  const [paged, again] = useFirstRows(null, kubernetesEvents, newest, MOST)
+  const setName = set.state === 'all' ? '' : set.name
+  const query = useMemo(() => ({ ...newest, ...(setName !== '' && { set: setName }) }), [setName])
+  const [paged, again] = useFirstRows(null, kubernetesEvents, query, MOST)
   const [told, askAgain] = useFresh(past)
   useEffect(() => {
     const ends = asked
@@ -42,9 +47,11 @@ export function useTimeline() {
     () =>
       foldEvents([
         ...[...(rows?.values() ?? [])].map((row) => kubeEvent(row.cluster, row)),
-        ...[...(before ?? []), ...heard].filter(({ type }) => type !== 'cluster.reconciled').map(hubEvent),
+        ...[...(before ?? []), ...heard]
+          .filter(({ type, cluster }) => type !== 'cluster.reconciled' && isMeant(set, cluster))
+          .map(hubEvent),
       ]),
-    [rows, before, heard],
+    [rows, before, heard, set],
   )
-  return { paged, told, lines, again, askAgain, clusterCount: clusters.size }
+  return { paged, told, lines, again, askAgain, clusterCount: clusters.length, set }
 }

@@ -7,6 +7,8 @@ import { Age } from '../../components/text.tsx'
 import { type ClusterView, causeIn, type EventView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useAllOld, useLive } from '../../live/hooks.ts'
+import { useSetName } from '../../live/use-cluster-set.ts'
+import { useTroubledMembers } from '../../live/use-members.ts'
 import {
   type Cause,
   type ChangeGroup,
@@ -29,8 +31,10 @@ import {
 import { isCurrent } from '../../model/current.ts'
 import { type EventLine, eventLine } from '../../model/events.ts'
 import { formatCount, plural } from '../../model/format.ts'
+import { type Member, type MemberTrouble, memberTroubles } from '../../model/members.ts'
 import { type AgentTrouble, agentTroubles, severityOfTrouble } from '../../model/push.ts'
-import { clusterPath, Link, setQuery } from '../../router.tsx'
+import { clusterPath, Link, membersPath, navigate, setQuery } from '../../router.tsx'
+import { useSeesMembers } from '../../types-seen.ts'
 import { lostLately } from './use-losses.ts'
 
 const shownAtMost = 5
@@ -43,17 +47,57 @@ interface StripProps {
   readonly now: number
 }
 
-/** Who needs a person, worst first, and why; then the agents that do, of clusters that are well. Equal causes are one line. */
-export function Attention({ clusters, losses, now }: StripProps): ReactNode {
-  const { needy, agents, troubles } = useMemo(() => whoNeeds(clusters, losses, now), [clusters, losses, now])
+/**
+ * Who needs a person, worst first, and why; then the agents that do, of clusters that are well. Equal causes are one line, and so
+ * are members that are lost, however many and whatever is said of their clusters.
+ */
+export function Attention(props: StripProps): ReactNode {
+  return useSeesMembers() ? <WithMembers {...props} /> : <Needs {...props} troubled={nobody} unknown={null} />
+}
+
+const nobody: readonly Member[] = []
+
+function WithMembers(props: StripProps): ReactNode {
+  const { members, unknown } = useTroubledMembers()
+  const set = useSetName()
+  return (
+    <Needs
+      {...props}
+      troubled={set === '' ? members : members.filter(({ sets }) => sets.includes(set))}
+      unknown={unknown}
+    />
+  )
+}
+
+interface NeedsProps extends StripProps {
+  /** members that need somebody */
+  readonly troubled: readonly Member[]
+  /** why it is not known whether members do; null: it is */
+  readonly unknown: string | null
+}
+
+function Needs({ clusters, losses, now, troubled, unknown }: NeedsProps): ReactNode {
+  const ofMembers = memberTroubles(troubled, now)
+  // What is said of their clusters is that nothing is heard of them.
+  const lost =
+    ofMembers
+      .find(({ code }) => code === 'lost')
+      ?.members.map(({ name }) => name)
+      .join(' ') ?? ''
+  const heard = useMemo(() => {
+    const names = new Set(lost.split(' '))
+    return lost === '' ? clusters : clusters.filter(({ name }) => !names.has(name))
+  }, [clusters, lost])
+  const { needy, agents, troubles } = useMemo(() => whoNeeds(heard, losses, now), [heard, losses, now])
   const causes = useMemo(() => needs.flatMap((need) => causesOf(needy, need, now)), [needy, now])
   const agentCauses = useMemo(
     () => groupCauses(agents, (cluster) => agentComplaint(cluster, troubles.get(cluster.name))),
     [agents, troubles],
   )
   // However many clusters are ill, one line is for the agents.
-  const shown = causes.slice(0, shownAtMost - Math.min(agentCauses.length, 1))
-  const shownAgents = agentCauses.slice(0, shownAtMost - shown.length)
+  const room = shownAtMost - ofMembers.length
+  const shown = causes.slice(0, room - Math.min(agentCauses.length, 1))
+  const shownAgents = agentCauses.slice(0, room - shown.length)
   const isAllOld = useAllOld()
   const partly = clusters.some(({ filtered }) => filtered)
   const [moreNeedy, moreAgents] = [restOf(causes, shown), restOf(agentCauses, shownAgents)]
@@ -72,7 +116,8 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
           </button>
         )}
       </div>
-      {needy.length + agents.length === 0 ? (
+      {unknown !== null && <p className="fine short">▲ Whether members need somebody is not known: {unknown}</p>}
+      {needy.length + agents.length + ofMembers.length === 0 ? (
         <p className="calm">
           <HealthMark need="healthy" bare word="" />{' '}
           {isAllOld
@@ -82,6 +127,9 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
         </p>
       ) : (
         <ul>
+          {ofMembers.map((trouble) => (
+            <MemberLine key={trouble.code} trouble={trouble} />
+          ))}
           {shown.map(({ need, query, key, text, items: [cluster, ...others], isSame }) => (
             <li key={`${need} ${key}`}>
               <HealthMark need={need} bare />
@@ -94,8 +142,9 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
                 cluster && (
                   <Several
                     title={`${plural(others.length + 1, 'cluster')}: ${text}`}
-                    clusters={[cluster, ...others]}
-                    query={query}
+                    items={[cluster, ...others]}
+                    to={({ name }) => clusterPath(name)}
+                    onAll={() => setQuery({ q: query })}
                     say={(each) => (isSame ? '' : complaintOf(each, need).text)}
                     chips={(each) => <Chips cluster={each} troubles={troubles.get(each.name) ?? []} now={now} />}
                     asOf={<AsOfTag clusters={[cluster, ...others]} now={now} />}
@@ -113,9 +162,11 @@ export function Attention({ clusters, losses, now }: StripProps): ReactNode {
                 cluster && (
                   <Several
                     title={`${plural(others.length + 1, 'agent')}: ${text}`}
-                    clusters={[cluster, ...others]}
-                    query={agentsQuery}
-                    toHistory={troubles.get(cluster.name)?.[0]?.code === 'lost'}
+                    items={[cluster, ...others]}
+                    to={({ name }) =>
+                      clusterPath(name, troubles.get(cluster.name)?.[0]?.code === 'lost' ? 'history' : 'overview')
+                    }
+                    onAll={() => setQuery({ q: agentsQuery })}
                     say={(each) => (isSame ? '' : (troubles.get(each.name)?.[0]?.text ?? ''))}
                     chips={(each) => <AgentChips cluster={each} troubles={troubles.get(each.name) ?? []} now={now} />}
                     asOf={<AsOfTag clusters={[cluster, ...others]} now={now} />}
@@ -160,27 +211,81 @@ const agentComplaint = (cluster: ClusterView, [first]: readonly AgentTrouble[] =
 /** So many names are unfolded; the table has them all. */
 const namesAtMost = 40
 
+const memberWords = {
+  lost: { need: 'unhealthy', one: 'lost: nothing is heard of it', many: 'members lost: nothing is heard of them' },
+  unreachable: {
+    need: 'unhealthy',
+    one: 'unreachable: its API does not answer',
+    many: 'members unreachable: their APIs do not answer',
+  },
+  certificate: {
+    need: 'degraded',
+    one: 'its certificate ends soon and was not renewed',
+    many: 'members: certificates end soon and were not renewed',
+  },
+} as const
+const memberQueries = { lost: 'state:lost', unreachable: 'state:unreachable', certificate: 'renewBy>0s' } as const
+
+/** Members that suffer the same, since when the first does. */
+function MemberLine({ trouble: { code, members, since } }: { trouble: MemberTrouble }): ReactNode {
+  const { need, one, many } = memberWords[code]
+  const [first, ...others] = members
+  const age = since !== null && (
+    <span className="tag">
+      {others.length > 0 && 'first '}
+      <Age at={since} suffix=" ago" />
+    </span>
+  )
+  return (
+    <li>
+      <HealthMark need={need} bare />
+      {others.length === 0 ? (
+        <div className="line">
+          <span className="cut">
+            <Link to={membersPath(first.name)}>
+              <ClusterName name={first.name} />
+            </Link>{' '}
+            <span className="why">{one}</span>
+          </span>
+          {age}
+        </div>
+      ) : (
+        <Several
+          title={`${formatCount(members.length)} ${many}`}
+          items={members}
+          to={({ name }) => membersPath(name)}
+          onAll={() => navigate(`${membersPath()}?${new URLSearchParams({ q: memberQueries[code] })}`)}
+          say={({ reason }) => (code === 'certificate' ? '' : reason)}
+          chips={() => null}
+          asOf={age}
+        />
+      )}
+    </li>
+  )
+}
+
 /** Several clusters of one cause: a line that unfolds into their names. */
-function Several({
+function Several<T extends { readonly name: string }>({
   title,
-  clusters,
-  query,
+  items,
+  to,
+  onAll,
   say,
   chips,
   asOf,
-  toHistory = false,
 }: {
   title: string
-  clusters: readonly ClusterView[]
-  query: string
+  items: readonly T[]
+  /** where one of them is shown */
+  to: (item: T) => string
+  /** shows all of them in their table */
+  onAll: () => void
   /** of one its own words; '' where they are those of the line */
-  say: (cluster: ClusterView) => string
+  say: (item: T) => string
   /** what else is to be known of one */
-  chips: (cluster: ClusterView) => ReactNode
+  chips: (item: T) => ReactNode
   /** of when the line is */
   asOf: ReactNode
-  /** the charts show it */
-  toHistory?: boolean
 }): ReactNode {
   return (
     <details className="several">
@@ -193,20 +298,20 @@ function Several({
         </span>
       </summary>
       <ul className="names">
-        {clusters.slice(0, namesAtMost).map((cluster) => (
-          <li key={cluster.name}>
-            <Link to={clusterPath(cluster.name, toHistory ? 'history' : 'overview')}>
-              <ClusterName name={cluster.name} />
+        {items.slice(0, namesAtMost).map((item) => (
+          <li key={item.name}>
+            <Link to={to(item)}>
+              <ClusterName name={item.name} />
             </Link>{' '}
             <span className="why">
-              <Jointed text={say(cluster)} />
-              {chips(cluster)}
+              <Jointed text={say(item)} />
+              {chips(item)}
             </span>
           </li>
         ))}
         <li>
-          <button type="button" className="text-button" onClick={() => setQuery({ q: query })}>
-            {clusters.length > namesAtMost ? `all ${formatCount(clusters.length)} in the table` : 'in the table'}
+          <button type="button" className="text-button" onClick={onAll}>
+            {items.length > namesAtMost ? `all ${formatCount(items.length)} in the table` : 'in the table'}
           </button>
         </li>
       </ul>

@@ -2,12 +2,14 @@ import { IconEyeOff, IconLayoutGrid, IconTable } from '@tabler/icons-react'
 import { type ReactNode, useMemo, useRef } from 'react'
 import { pastClass, SumAge } from '../../components/past.tsx'
 import { ResourceTable, type TableView } from '../../components/resource-table.tsx'
+import { EmptySet, insteadOfSet, SetChoice } from '../../components/set-choice.tsx'
 import { Empty } from '../../components/states.tsx'
 import { useMedia } from '../../components/use-media.ts'
 import { usePrinting } from '../../components/use-printing.ts'
 import { useStill } from '../../components/use-still.ts'
 import type { ClusterView } from '../../contract.ts'
 import { useClusters, useNow } from '../../live/hooks.ts'
+import { isMeant, useClusterSet } from '../../live/use-cluster-set.ts'
 import { needOf, needWord } from '../../model/cluster.ts'
 import { isCurrent, oldestAt } from '../../model/current.ts'
 import { formatCount, formatPercent, plural } from '../../model/format.ts'
@@ -34,8 +36,30 @@ const wordsOf = ({ name, displayName, labels }: ClusterView) =>
 /** The columns of the fleet need more room than that, even without what gives way. */
 const NARROWER_THAN_TABLE = '(max-width: 1015px)'
 
+/** The fleet, or the clusters of the set that the address names. */
 export function FleetPage(): ReactNode {
-  const byName = useClusters()
+  const all = useClusters()
+  const set = useClusterSet()
+  const byName = useMemo(
+    () => (set.state === 'all' ? all : new Map([...all].filter(([name]) => isMeant(set, name)))),
+    [all, set],
+  )
+  const instead = insteadOfSet(set)
+  if (all.size === 0) return <NoClusters />
+  if (instead !== null || byName.size === 0)
+    return (
+      <>
+        <PageHeading title="Fleet" after={<SetChoice />}>
+          Fleet
+        </PageHeading>
+        {instead ?? (set.state === 'here' && <EmptySet name={set.name} />)}
+      </>
+    )
+  return <Fleet byName={byName} set={set.state === 'here' ? set.name : ''} />
+}
+
+/** @param set '' for all clusters */
+function Fleet({ byName, set }: { byName: ReadonlyMap<string, ClusterView>; set: string }): ReactNode {
   const clusters = useMemo(() => [...byName.values()], [byName])
   const now = useNow()
   const columns = useMemo(() => fleetColumns(now), [now])
@@ -62,14 +86,14 @@ export function FleetPage(): ReactNode {
   const panels = useRef<HTMLDivElement>(null)
   const below = useStill(panels)
   const needy = clusters.length - countNeeds(clusters, now).healthy
+  const of = set === '' ? '' : ` in ${set}`
   const partial = clusters.filter(({ filtered }) => filtered).length
-  if (clusters.length === 0) return <NoClusters />
   return (
     <>
       <PageHeading title="Fleet" after={<NeedCounts clusters={clusters} now={now} />}>
         {needy === 0
-          ? `All ${plural(clusters.length, 'cluster')} healthy`
-          : `${formatCount(needy)} of ${plural(clusters.length, 'cluster')} ${needy === 1 ? 'needs' : 'need'} you`}
+          ? `All ${plural(clusters.length, 'cluster')}${of} healthy`
+          : `${formatCount(needy)} of ${plural(clusters.length, 'cluster')}${of} ${needy === 1 ? 'needs' : 'need'} you`}
       </PageHeading>
       <Headline clusters={clusters} now={now} />
       <div className="panels" ref={panels}>
@@ -117,6 +141,7 @@ export function FleetPage(): ReactNode {
           }
           controls={
             <>
+              <SetChoice />
               <GroupChoice labels={keys} value={fault ? '' : grouping} onChange={setGrouping} />
               {!isNarrow && (
                 <fieldset className="switch" aria-label="Layout">

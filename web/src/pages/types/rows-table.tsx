@@ -17,6 +17,7 @@ import { Name } from '../../components/name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { type Column, ColumnMenu, Grid, NoMatch, RowHeight, visibleColumns } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
+import { SetChoice } from '../../components/set-choice.tsx'
 import { Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import { useHeldOrder } from '../../components/use-held-order.ts'
@@ -33,6 +34,7 @@ import {
 import { useHub } from '../../live/hooks.ts'
 import { RowList } from '../../live/row-list.ts'
 import type { RowsPage, ShownRow } from '../../live/row-pages.ts'
+import { useSetName } from '../../live/use-cluster-set.ts'
 import { useRows } from '../../live/use-rows.ts'
 import { rowLines } from '../../model/arrange.ts'
 import { type ExportColumn, toJson } from '../../model/export.ts'
@@ -223,6 +225,8 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
   const [text, setText] = useQueryValue('q')
   const [order] = useQueryValue('sort')
   const [group, setGroup] = useQueryValue('group')
+  const setName = useSetName()
+  const set = cluster === null ? setName : ''
   const groups = useMemo(() => (cluster === null ? groupColumns(info.columns, info.scope) : []), [cluster, info])
   const grouped = groups.find(([name]) => name === group)
   const [chosen, setChosen] = usePreference(`columns.type.${type}`, '')
@@ -249,8 +253,9 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
         !sortBy.startsWith('value.') && { sort: sortBy }),
       ...(descending && { order: 'desc' as const }),
       ...(source !== '' && { source }),
+      ...(set !== '' && { set }),
     }),
-    [question, sortBy, cluster, descending, source],
+    [question, sortBy, cluster, descending, source, set],
   )
   const { paged, pending, want, again } = useRows(cluster, type, query)
   const here = paged.state === 'here' ? paged : null
@@ -333,6 +338,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
           what={`${type} rows`}
         />
         <div className="toolbar-end">
+          {cluster === null && <SetChoice />}
           {groups.length > 0 && <GroupSelect columns={groups} by={grouped?.[0] ?? ''} onChange={setGroup} />}
           <RowHeight />
           <ColumnMenu columns={columns} visible={visible} onChange={setChosen} />
@@ -368,7 +374,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
           type={type}
           by={grouped[0]}
           label={grouped[1]}
-          question={{ ...question, ...(source !== '' && { source }) }}
+          question={{ ...question, ...(source !== '' && { source }), ...(set !== '' && { set }) }}
           onTotal={onTotal}
           onChoose={(term) => setQuery({ q: `${text} ${term}`.trim(), group: null })}
         />

@@ -5,12 +5,14 @@ import { Name } from '../../components/name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
+import { insteadOfSet, SetChoice } from '../../components/set-choice.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import type { TypeView } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import type { Live } from '../../live/live-store.ts'
 import { useRefresh } from '../../live/refresh.ts'
+import { ofSet, useClusterSet } from '../../live/use-cluster-set.ts'
 import { useFresh } from '../../live/use-fresh.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import {
@@ -198,7 +200,11 @@ export function TypeList(): ReactNode {
   useEffect(() => {
     if (items) noteTypes(items)
   }, [items])
-  const rows = useMemo(() => new Map((items ?? []).filter(isOnClusters).map((type) => [type.type, type])), [items])
+  const set = useClusterSet()
+  const rows = useMemo(() => {
+    const shown = (items ?? []).filter(isOnClusters).map((type) => ofSet(type, set))
+    return new Map(shown.map((type) => [type.type, type]))
+  }, [items, set])
   const columns = useMemo(() => typeColumns(administrator), [administrator])
   return (
     <>
@@ -221,20 +227,23 @@ export function TypeList(): ReactNode {
       ) : (
         <>
           <NotUpdated problem={fresh.problem} onRetry={again} />
-          <ResourceTable
-            caption="Collected types"
-            id="types"
-            noun={rows.size === 1 ? 'type' : 'types'}
-            rows={rows}
-            columns={columns}
-            fields={fields}
-            words={wordsOf}
-            rowKey={keyOf}
-            sort="type"
-            rowHeight={48}
-            example="trouble>0 cluster:*"
-            empty={administrator ? <NoTypes /> : <NothingShared />}
-          />
+          {insteadOfSet(set) ?? (
+            <ResourceTable
+              caption="Collected types"
+              id="types"
+              noun={rows.size === 1 ? 'type' : 'types'}
+              rows={rows}
+              columns={columns}
+              fields={fields}
+              words={wordsOf}
+              rowKey={keyOf}
+              sort="type"
+              rowHeight={48}
+              example="trouble>0 cluster:*"
+              controls={<SetChoice />}
+              empty={administrator ? <NoTypes /> : <NothingShared />}
+            />
+          )}
         </>
       )}
     </>

@@ -4,6 +4,7 @@ import { ClusterCell, ClusterNames } from '../../components/cluster-name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { SumAge } from '../../components/past.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
+import { insteadOfSet, SetChoice } from '../../components/set-choice.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import {
@@ -17,6 +18,7 @@ import {
 import { useHub } from '../../live/hooks.ts'
 import { useRefresh } from '../../live/refresh.ts'
 import type { RowsPage, ShownRow } from '../../live/row-pages.ts'
+import { ofSet, useClusterSet } from '../../live/use-cluster-set.ts'
 import { useFresh } from '../../live/use-fresh.ts'
 import type { Value } from '../../model/filter.ts'
 import { formatCount, plural } from '../../model/format.ts'
@@ -38,6 +40,7 @@ import type { Basis } from '../../model/sums.ts'
 import {
   clusterPath,
   Link,
+  membersPath,
   navigate,
   registriesPath,
   typeEditorPath,
@@ -45,6 +48,7 @@ import {
   typesPath,
   usePlace,
   whyPath,
+  withSet,
 } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
@@ -65,7 +69,9 @@ export function TypeAcrossClusters({ type }: { type: string }): ReactNode {
   const ask = useCallback((signal: AbortSignal) => client.type(type, signal), [client, type])
   const [fresh, again] = useFresh(ask)
   useRefresh(watchClusters, again, leastMs)
-  const view = useAsOfNow(fresh.state === 'here' ? fresh.value : null)
+  const set = useClusterSet()
+  const whole = useAsOfNow(fresh.state === 'here' ? fresh.value : null)
+  const view = useMemo(() => whole && ofSet(whole, set), [whole, set])
   const title = (view && sourceOf(view)?.title) ?? type
   const [counted, setCounted] = useState<Counted | null>(null)
   return (
@@ -84,9 +90,11 @@ export function TypeAcrossClusters({ type }: { type: string }): ReactNode {
       ) : (
         <>
           {fresh.value.type !== type && <Renamed to={typesPath(fresh.value.type)} />}
-          {!isOnClusters(fresh.value) && <Renamed to={registriesPath()} />}
+          {!isOnClusters(fresh.value) && (
+            <Renamed to={fresh.value.type === 'registries' ? registriesPath() : membersPath()} />
+          )}
           <NotUpdated problem={fresh.problem} onRetry={again} />
-          <Across view={view ?? fresh.value} counted={counted} onCounted={setCounted} />
+          {insteadOfSet(set) ?? <Across view={view ?? fresh.value} counted={counted} onCounted={setCounted} />}
         </>
       )}
     </>
@@ -241,7 +249,7 @@ function Across({ view, counted, onCounted }: AcrossProps): ReactNode {
           {(['rows', 'clusters'] as const).map((one) => (
             <Link
               key={one}
-              to={`${typesPath(view.type)}${one === usual ? '' : `?view=${one}`}`}
+              to={withSet(`${typesPath(view.type)}${one === usual ? '' : `?view=${one}`}`, query)}
               {...(shown === one && { 'aria-current': 'true' as const })}
             >
               {one === 'rows' ? 'All rows' : 'By cluster'}
@@ -263,6 +271,7 @@ function Across({ view, counted, onCounted }: AcrossProps): ReactNode {
           sort="cluster"
           rowHeight={44}
           example="state:* rows>100"
+          controls={<SetChoice />}
           dim={(on) => !isCurrentOn(on)}
           empty={
             <Empty title="On no cluster yet" icon={<IconTableOff size={30} aria-hidden="true" />}>

@@ -1,0 +1,260 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { ServedMembers } from '#api'
+import { managedClusters } from '../../src/control/joining/members.ts'
+import { aMember, SomeMembers } from '../../src/pipeline/api/test/members.ts'
+import { buildPage, noBrowser } from '../../web/testing/browser.ts'
+import { complaintsOf } from '../page/axe.ts'
+import { aCluster } from '../page/clusters.ts'
+import { PageHub } from '../page/hub.ts'
+import { aMemberHub, type MembersOfPage } from '../page/joining.ts'
+import { patient, shown } from '../page/shown.ts'
+import { Visits } from '../page/visits.ts'
+
+const suite = noBrowser === undefined ? 'members on the page' : `members on the page (skipped: ${noBrowser})`
+const DAY_MS = 86_400_000
+
+describe.skipIf(noBrowser !== undefined)(suite, () => {
+  let built: ReturnType<typeof buildPage>
+  let visits: Visits
+  let hub: PageHub
+  let base: string
+  beforeAll(() => {
+    built = buildPage()
+  }, 180_000)
+  beforeAll(async () => {
+    visits = await Visits.open()
+  })
+  afterAll(async () => {
+    await visits?.[Symbol.asyncDispose]()
+    built?.[Symbol.dispose]()
+  })
+  afterEach(async () => {
+    const complaints = await visits.leave()
+    await hub[Symbol.asyncDispose]()
+    expect(complaints).toEqual([])
+  })
+  async function open(members?: ServedMembers): Promise<void> {
+    hub = await PageHub.open({ root: built.root, ...(members && { members }) })
+    base = await hub.gateway.start()
+  }
+  const rowNames = (page: Page) => page.locator('tbody [data-row-link]').allInnerTexts()
+  const dialog = (page: Page) => page.getByRole('dialog')
+
+  describe('of a hub that clusters join', () => {
+    let members: MembersOfPage
+    beforeEach(async () => {
+      members = await aMemberHub()
+      await open(members.served)
+    })
+    afterEach(() => members[Symbol.asyncDispose]())
+
+    it('shows who asks as they come, signs for neither of two of one name until one is chosen, and makes it a member', async () => {
+      const page = await visits.visit(`${base}/members`)
+      await page.getByText('Nobody asks to join.').waitFor()
+      await page.getByText('No cluster is a member yet').waitFor()
+      await members.asks('edge-7', '10.0.0.1')
+      await members.asks('edge-7', '10.6.6.6')
+      await page.getByRole('heading', { name: '2 requests to join' }).waitFor()
+      await shown(page).toContain('2 requests: only one of them is edge-7')
+      await page.getByRole('link', { name: /^Members 2 requests to join/ }).waitFor()
+      const mine = page.locator('.request', { hasText: '10.0.0.1' })
+      expect(await page.locator('.request').count()).toBe(2)
+      // By keyboard alone: the question says what it does, Escape leaves all as it was.
+      await mine.getByRole('button', { name: /^Accept edge-7, key [0-9a-f]{16}$/ }).focus()
+      await page.keyboard.press('Enter')
+      await dialog(page).getByText('The hub signs a certificate for this key').waitFor()
+      await shown(dialog(page)).toContain('10.0.0.1')
+      await page.keyboard.press('Escape')
+      await dialog(page).waitFor({ state: 'detached' })
+      expect(await page.locator('.request').count()).toBe(2)
+      await page.keyboard.press('Enter')
+      await dialog(page).getByRole('button', { name: 'Accept edge-7' }).click()
+      await page.getByRole('status').getByText('edge-7 is accepted as a member').waitFor()
+      await page.getByRole('heading', { name: '1 request to join' }).waitFor()
+      await shown(page.locator('.request')).toContain('10.6.6.6')
+      await expect.poll(() => rowNames(page), patient).toEqual(['edge-7'])
+      await page.locator('.request').getByRole('button', { name: /^Deny/ }).click()
+      await dialog(page).getByRole('button', { name: 'Deny edge-7' }).click()
+      await page.getByText('Nobody asks to join.').waitFor()
+      expect((await members.kube.get(managedClusters, { name: 'edge-7' }))?.spec?.hubAcceptsClient).toBe(true)
+    })
+
+    it('says how a member lives, by which certificate, and what it may; revokes and detaches it after saying what that does', async () => {
+      const asked = await members.asks('edge-8', '10.0.0.2')
+      await members.served.decide('accept', { cluster: 'edge-8' })
+      for await (const step of members.desk.ask(asked, AbortSignal.timeout(20_000))) if (step.kind === 'joined') break
+      const page = await visits.visit(`${base}/members`)
+      await page.locator('tbody').getByRole('link', { name: 'edge-8' }).click()
+      await page.getByRole('heading', { level: 1, name: 'edge-8' }).waitFor()
+      await shown(page).toContain('HubAcceptedManagedCluster')
+      await shown(page).toMatch(/Accepted by hub cluster admin/)
+      await shown(page.getByRole('region', { name: 'Certificate' })).toMatch(/Ends\s+in 29 d|Ends\s+in 30 d/)
+      await shown(page.getByRole('region', { name: 'Certificate' })).toMatch(/Next renewal\s+in (19|20) d/)
+      await shown(page.getByRole('region', { name: 'Rights of its agent on the hub' })).toContain(
+        'works in its namespace',
+      )
+      await shown(page.getByRole('region', { name: 'What it is' })).toContain('default, global')
+      await page.getByRole('button', { name: 'Revoke…' }).click()
+      await shown(dialog(page)).toContain('must join anew with a new join token')
+      await dialog(page).getByRole('button', { name: 'Revoke edge-8' }).click()
+      await page.getByRole('status').getByText('no certificate of edge-8 counts any more').waitFor()
+      await page.getByText('Denied', { exact: true }).first().waitFor()
+      await shown(page.getByRole('region', { name: 'Rights of its agent on the hub' })).toContain('and nothing else')
+      await page.getByRole('button', { name: 'Detach…' }).click()
+      await shown(dialog(page)).toContain('cleaned up in order')
+      await dialog(page).getByRole('button', { name: 'Detach edge-8' }).click()
+      await page.getByText('There is no such member').waitFor()
+      expect(await members.kube.get(managedClusters, { name: 'edge-8' })).toBeUndefined()
+    })
+
+    it('says why a decision cannot be carried out, and leaves the question open', async () => {
+      await members.asks('edge-9', '10.0.0.3')
+      const page = await visits.visit(`${base}/members`)
+      await page
+        .locator('.request')
+        .getByRole('button', { name: /^Accept/ })
+        .click()
+      const [request] = members.served.requests.requests()
+      // Somebody else was faster.
+      await members.served.decide('deny', { cluster: 'edge-9', request: request?.name ?? '' })
+      await dialog(page).getByRole('button', { name: 'Accept edge-9' }).click()
+      await shown(dialog(page).getByRole('alert')).toMatch(
+        /no request .* waits for a decision; waiting: none[\s\S]*no_request/,
+      )
+    })
+  })
+
+  it('shows states in words, and is clean to axe with requests, members and one of them', async () => {
+    const now = Date.now()
+    const certificate = (left: number) => ({ from: now - (30 - left) * DAY_MS, until: now + left * DAY_MS })
+    const conditions = [
+      { type: 'HubAcceptedManagedCluster', status: 'True', reason: 'A', message: 'Accepted', since: now - DAY_MS },
+      { type: 'ManagedClusterConditionAvailable', status: 'Unknown', reason: 'Lost', message: '', since: now - 60_000 },
+    ]
+    const lost = { state: 'unknown', available: 'Unknown', reason: 'ManagedClusterStreamLost' } as const
+    const served = new SomeMembers(
+      [
+        aMember('fine', { certificate: certificate(25) }),
+        aMember('gone', { ...lost, conditions, taints: ['unreachable:NoSelect'], certificate: certificate(3) }),
+        aMember('ill', {
+          state: 'unavailable',
+          available: 'False',
+          claims: { 'id.k8s.io': 'x' },
+          capacity: { cpu: '4' },
+        }),
+        aMember('leaves', { state: 'leaving' }),
+        aMember('new', { state: 'unknown', joined: false, available: null }),
+        aMember('no', { state: 'denied', accepted: false }),
+      ],
+      [
+        ...['a', 'b'].map((digit) => ({
+          ...{ name: `asks-${digit}`, cluster: 'asks', username: 'system:admin', address: '10.0.0.1' },
+          ...{ key: digit.repeat(64), agentVersion: '1.2.3', requestedAt: now - 5000 },
+        })),
+      ],
+    )
+    await open(served)
+    const page = await visits.visit(`${base}/members`)
+    const words = () => page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.textContent))
+    await expect.poll(words, patient).toHaveLength(6)
+    const text = (await words()).join('\n')
+    for (const word of ['Lost', 'Unreachable', 'Detaching', 'Not joined yet', 'Denied', 'Available'])
+      expect(text).toContain(word)
+    expect(text).toContain('not renewed')
+    expect((await rowNames(page))[0]).toBe('gone')
+    expect(await complaintsOf(page)).toEqual([])
+    served.set([aMember('gone', { certificate: certificate(3) })])
+    await expect.poll(words, patient).toEqual([expect.stringContaining('Available')])
+    await page.goto(`${base}/members/gone`)
+    await page.getByRole('heading', { level: 1, name: 'gone' }).waitFor()
+    await shown(page).toContain('ought to have been renewed')
+    expect(await complaintsOf(page)).toEqual([])
+  })
+
+  it('says of a hundred members that are lost at once in one line, and of late certificates in another, with age and link', async () => {
+    const now = Date.now()
+    const names = Array.from({ length: 100 }, (_, place) => `edge-${String(place).padStart(3, '0')}`)
+    const lost = (name: string) =>
+      aMember(name, {
+        ...{ state: 'unknown', available: 'Unknown', reason: 'ManagedClusterStreamLost', since: now - 3 * 60_000 },
+      })
+    const late = ['north', 'south'].map((name) =>
+      aMember(name, { certificate: { from: now - 27 * DAY_MS, until: now + 3 * DAY_MS } }),
+    )
+    const served = new SomeMembers([...names.map((name) => aMember(name)), ...late])
+    await open(served)
+    await hub.fill(names.slice(0, 12).map((name) => aCluster(name, hub.now(), { ageMs: 0, rounds: 2 })))
+    const page = await visits.visit(base)
+    const entries = page.locator('.attention > ul > li')
+    await expect.poll(() => entries.count(), patient).toBe(1)
+    await shown(entries.first()).toMatch(/2 members: certificates end soon and were not renewed.*first 3 d ago/s)
+    served.set([...names.map(lost), ...late])
+    // Their clusters are old by then, too: still it is one line.
+    hub.pass(3_600_000)
+    await shown(entries.first()).toMatch(/100 members lost: nothing is heard of them.*first 63 min ago/s)
+    await expect.poll(() => entries.count(), patient).toBe(2)
+    await entries.first().locator('summary').click()
+    await entries.first().getByRole('button', { name: 'all 100 in the table' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Members' }).waitFor()
+    await shown(page).toContain('100 of 102 members')
+    await page.goto(`${base}/members?q=renewBy%3E0s`)
+    await expect.poll(() => rowNames(page), patient).toEqual(['north', 'south'])
+  })
+
+  it('keeps to a set of clusters: on the fleet, in lists over it and in events, as the address says', async () => {
+    const served = new SomeMembers([
+      aMember('east', { sets: ['default', 'global'] }),
+      aMember('west', { sets: ['global', 'prod'] }),
+    ])
+    await open(served)
+    await hub.fill(['east', 'west'].map((name) => aCluster(name, hub.now(), { ageMs: 0, rounds: 2 })))
+    const page = await visits.visit(base)
+    await expect.poll(() => rowNames(page), patient).toEqual(['east', 'west'])
+    await page.getByLabel('Set').selectOption('prod')
+    await expect.poll(() => rowNames(page), patient).toEqual(['west'])
+    await page.getByRole('heading', { level: 1, name: /in prod/ }).waitFor()
+    await expect.poll(() => page.url(), patient).toContain('set=prod')
+    await page.goto(`${base}/types/nodes?view=rows&set=prod`)
+    const clusters = () =>
+      page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => /east|west/.exec(row.textContent ?? '')?.[0]))
+    await expect.poll(async () => [...new Set(await clusters())], patient).toEqual(['west'])
+    served.set([aMember('east', { sets: ['prod'] }), aMember('west', { sets: ['global'] })])
+    await expect.poll(async () => [...new Set(await clusters())], patient).toEqual(['east'])
+    await page.goto(`${base}/events?set=prod`)
+    await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor()
+    await expect.poll(async () => [...new Set(await clusters())].filter(Boolean), patient).toEqual(['east'])
+    await page.goto(`${base}/?set=nowhere`)
+    await page.getByText('There is no set nowhere').waitFor()
+    await page.getByRole('button', { name: 'All clusters' }).click()
+    await expect.poll(() => rowNames(page), patient).toEqual(['east', 'west'])
+  })
+
+  it('shows others the members of their clusters, without requests and decisions', async () => {
+    await open(new SomeMembers([aMember('fine')]))
+    hub.gateway.visitor = { username: 'alice', email: 'alice@example.com', groups: ['developers'] }
+    const page = await visits.visit(`${base}/members`)
+    await page.getByText('No member is shown to you').waitFor()
+    expect(await page.getByText('Nobody asks to join').count()).toBe(0)
+  })
+
+  it('tells a hub without members, one that does not know them yet, and one that cannot be reached apart', async () => {
+    await open()
+    await hub.fill([aCluster('west', hub.now(), { ageMs: 0, rounds: 2 })])
+    const page = await visits.visit(`${base}/members`)
+    await page.getByText('This hub looks after no members').waitFor()
+    await hub[Symbol.asyncDispose]()
+    const served = new SomeMembers([aMember('fine')])
+    served.isKnown = false
+    await open(served)
+    await page.goto(`${base}/members`)
+    await page.getByText('The members are not known yet').waitFor()
+    served.isKnown = true
+    served.set([aMember('fine')])
+    await expect.poll(() => rowNames(page), patient).toEqual(['fine'])
+    hub.gateway.refuse = { status: 503, code: 'store_unavailable', error: 'the store is away' }
+    hub.gateway.only = /rows\/member/
+    await page.goto(`${base}/members`)
+    await page.getByRole('alert').getByText('The members could not be loaded').waitFor()
+  })
+})

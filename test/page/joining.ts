@@ -1,0 +1,45 @@
+import { clusterConnection } from '#kinds'
+import { customResourceDefinitions, type KubeObject } from '#kube'
+import { parseClusterName } from '#model'
+import { createLogger, startParts } from '#runtime'
+import { servedMembers } from '../../src/apps/hub/served-members.ts'
+import {
+  aJoiningHub,
+  aMachine,
+  type JoiningHub,
+  NAMESPACE,
+  told,
+} from '../../src/control/joining/testing/joining-hub.ts'
+import { SomeFleet } from '../../src/control/registration/testing/fleet.ts'
+import { aHub } from '../../src/control/registration/testing/hub.ts'
+
+const HOUR_MS = 3_600_000
+
+/** A hub's own API in this process with all that makes members: join tokens, certificates, membership; and what its page is served. */
+export async function aMemberHub() {
+  const joining: JoiningHub = await aJoiningHub()
+  const { kube } = joining
+  await kube.create(customResourceDefinitions, clusterConnection.crd() as unknown as KubeObject)
+  const registration = await aHub({ kube }, { fleet: new SomeFleet() })
+  const logger = createLogger('error', { role: 'test' })
+  const { parts, get } = servedMembers(() => kube, NAMESPACE, logger)
+  const running = await startParts(parts, { logger })
+  return {
+    ...joining,
+    served: get(),
+    /** A machine with a key of its own asks to be this cluster. @returns its key, as the hub shows it */
+    async asks(name: string, address: string) {
+      const cluster = parseClusterName(name)
+      const token = await joining.tokens.issue(cluster, HOUR_MS)
+      const { asked } = aMachine(cluster, token, { address })
+      await told(joining, asked, 1)
+      return asked
+    },
+    async [Symbol.asyncDispose]() {
+      await running.stop()
+      await registration.stop()
+      await joining[Symbol.asyncDispose]()
+    },
+  }
+}
+export type MembersOfPage = Awaited<ReturnType<typeof aMemberHub>>

@@ -1,0 +1,72 @@
+import { useEffect, useMemo } from 'react'
+import type { ApiProblem, PartView } from '../contract.ts'
+import { type Member, type MemberRequest, memberOf, requestOf } from '../model/members.ts'
+import { useNow } from './hooks.ts'
+import type { ShownRow } from './row-list.ts'
+import { useRows } from './use-rows.ts'
+
+/** As many rows of members as a stream carries. */
+const mostMembers = 50_000
+
+export type Listed<T> =
+  | { readonly state: 'waiting' }
+  | { readonly state: 'failed'; readonly problem: ApiProblem; readonly again: () => void }
+  /** the hub looks after no members */
+  | { readonly state: 'off' }
+  /** the hub does not know them yet, and why */
+  | { readonly state: 'unread'; readonly part: Omit<PartView, 'count'> }
+  | {
+      readonly state: 'here'
+      readonly items: readonly T[]
+      /** how many there are, where not all of them are here yet */
+      readonly total: number
+      /** why the last look brought nothing new */
+      readonly problem: ApiProblem | null
+      readonly again: () => void
+    }
+
+const everyone = {}
+
+/** Members that may be seen, and clusters that ask to be one; they move as the stream tells them. */
+export const useMembers = (): Listed<Member> => useListed('members', memberOf, everyone)
+
+/** One of them; `here` with none: there is no such member, or not for whoever looks. */
+export function useMember(name: string): Listed<Member> {
+  const query = useMemo(() => ({ where: [`name=${name}`] }), [name])
+  return useListed('members', memberOf, query)
+}
+
+/** Who asks to be a member: for administrators. */
+export const useMemberRequests = (): Listed<MemberRequest> => useListed('memberrequests', requestOf, everyone)
+
+/** Between two looks at which certificates ought to have been renewed. */
+const lateEveryMs = 600_000
+const lost = { where: ['accepted=true', 'joined=true', 'state=unknown||state=unavailable'] }
+
+/** Members that need somebody: lost or unreachable ones, and those that did not renew their certificate in time. */
+export function useTroubledMembers(): { readonly members: readonly Member[]; readonly unknown: string | null } {
+  const now = useNow(lateEveryMs)
+  const late = useMemo(() => ({ where: ['accepted=true', `renewBy<${now + lateEveryMs}`] }), [now])
+  const answers = [useListed('members', memberOf, lost), useListed('members', memberOf, late)]
+  const found = answers.flatMap((one) => (one.state === 'here' ? one.items : []))
+  const why = answers.map((one) => (one.state === 'failed' ? one.problem : one.state === 'unread' ? one.part : null))
+  return {
+    members: [...new Map(found.map((member) => [member.name, member])).values()],
+    unknown: why.find((one) => one !== null)?.message ?? null,
+  }
+}
+
+function useListed<T>(type: string, of: (row: ShownRow) => T, query: { readonly where?: string[] }): Listed<T> {
+  const { paged, pending, want, again } = useRows(null, type, query)
+  useEffect(() => want(mostMembers), [want])
+  return useMemo((): Listed<T> => {
+    if (paged.state === 'waiting' || pending) return { state: 'waiting' }
+    // An unknown type: nobody told that there are members.
+    if (paged.state === 'failed')
+      return paged.problem.code === 'type_not_found' ? { state: 'off' } : { ...paged, again }
+    const { page, rows, problem } = paged
+    const [on] = page.on
+    if (on && on.part.outcome !== 'complete') return { state: 'unread', part: on.part }
+    return { state: 'here', items: rows.items.map(of), total: page.total, problem, again }
+  }, [paged, pending, again, of])
+}

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import { certificateStateOf, type Member, memberStateOf, memberTroubles, requestsByMember } from './members.ts'
+
+const DAY_MS = 86_400_000
+const now = 100 * DAY_MS
+const aMember = (name: string, over: Partial<Member> = {}): Member => ({
+  ...{ name, state: 'available', accepted: true, joined: true, sets: [], version: null, since: 1, createdAt: 1 },
+  ...{ certificateFrom: null, certificateUntil: null, renewsFrom: null, renewBy: null, reason: '', message: '' },
+  ...{ transport: 'stream', taints: [], claims: {}, capacity: {}, allocatable: {}, conditions: [], labels: {} },
+  ...over,
+})
+
+describe('a member', () => {
+  it.each([
+    ['available', true, 'available'],
+    ['unavailable', true, 'unreachable'],
+    ['unknown', true, 'lost'],
+    ['unknown', false, 'not joined'],
+    ['leaving', true, 'detaching'],
+    ['pending', false, 'asks'],
+    ['denied', true, 'denied'],
+  ] as const)('that is %s, and joined %s, is called %s', (state, joined, word) =>
+    expect(memberStateOf({ state, joined })).toBe(word),
+  )
+
+  it.each([
+    [-1, 'ended'],
+    [0, 'ended'],
+    [5, 'overdue'],
+    [6.5, 'renewing'],
+    [20, 'valid'],
+  ])('whose certificate of 30 days has %d days left: %s', (left, state) => {
+    const certificateUntil = now + left * DAY_MS
+    const life = {
+      certificateUntil,
+      renewsFrom: certificateUntil - 10 * DAY_MS,
+      renewBy: certificateUntil - 6 * DAY_MS,
+    }
+    expect(certificateStateOf(life, now)).toBe(state)
+    expect(certificateStateOf({ certificateUntil: null, renewsFrom: null, renewBy: null }, now)).toBe('none')
+  })
+})
+
+describe('troubles of members', () => {
+  it('are one each, however many suffer and whatever each of them says, with the time of the first', () => {
+    const lost = Array.from({ length: 100 }, (_, place) =>
+      aMember(`m${place}`, {
+        state: 'unknown',
+        since: 1000 + place,
+        reason: `R${place}`,
+        message: `m${place} is away`,
+      }),
+    )
+    const late = aMember('late', {
+      certificateUntil: now + DAY_MS,
+      renewsFrom: now - 9 * DAY_MS,
+      renewBy: now - DAY_MS,
+    })
+    const denied = { ...late, name: 'denied', accepted: false, state: 'denied' } as const
+    expect(
+      memberTroubles([...lost, late, denied, aMember('fine')], now).map(({ code, members, since }) => [
+        code,
+        members.length,
+        since,
+      ]),
+    ).toEqual([
+      ['lost', 100, 1000],
+      ['certificate', 1, now - DAY_MS],
+    ])
+    expect(memberTroubles([aMember('fine')], now)).toEqual([])
+  })
+})
+
+describe('requests to join', () => {
+  it('stand together where they are of one name', () => {
+    const request = (name: string, member: string) => ({
+      ...{ name, member, address: null, key: null, requestedAt: null, username: null, agentVersion: null },
+    })
+    const grouped = requestsByMember([request('1', 'west'), request('2', 'east'), request('3', 'west')])
+    expect(grouped.map(([member, all]) => [member, all.map(({ name }) => name)])).toEqual([
+      ['east', ['2']],
+      ['west', ['1', '3']],
+    ])
+  })
+})

@@ -1,0 +1,151 @@
+import type { TableRowView } from '../contract.ts'
+import type { Need } from './cluster.ts'
+
+/** A member, or a cluster that asks to be one, as its row tells it. Times in ms since the Unix epoch; null: not known. */
+export interface Member {
+  readonly name: string
+  readonly state: 'pending' | 'denied' | 'leaving' | 'available' | 'unavailable' | 'unknown'
+  readonly accepted: boolean
+  readonly joined: boolean
+  readonly sets: readonly string[]
+  readonly version: string | null
+  readonly certificateFrom: number | null
+  readonly certificateUntil: number | null
+  readonly renewsFrom: number | null
+  readonly renewBy: number | null
+  readonly since: number | null
+  readonly createdAt: number | null
+  readonly reason: string
+  readonly message: string
+  readonly transport: 'stream' | 'api' | null
+  readonly taints: readonly string[]
+  readonly claims: Readonly<Record<string, string>>
+  readonly capacity: Readonly<Record<string, string>>
+  readonly allocatable: Readonly<Record<string, string>>
+  readonly conditions: readonly MemberCondition[]
+  readonly labels: Readonly<Record<string, string>>
+}
+
+export interface MemberCondition {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+  readonly since: number | null
+}
+
+/** The kind has a column for each property; what a member says of itself may be missing. */
+export function memberOf({ name, labels, values }: Pick<TableRowView, 'name' | 'labels' | 'values'>): Member {
+  const { reason, message, ...told } = values
+  return { ...told, name, labels, reason: reason ?? '', message: message ?? '' } as unknown as Member
+}
+
+/** A request to become a member that waits for a decision. */
+export interface MemberRequest {
+  /** of the CertificateSigningRequest */
+  readonly name: string
+  readonly member: string
+  readonly address: string | null
+  /** SHA-256 of the public key, hex */
+  readonly key: string | null
+  readonly requestedAt: number | null
+  readonly username: string | null
+  readonly agentVersion: string | null
+}
+
+export const requestOf = ({ name, values }: Pick<TableRowView, 'name' | 'values'>): MemberRequest =>
+  ({ ...values, name }) as unknown as MemberRequest // as above
+
+type MemberState = 'asks' | 'denied' | 'detaching' | 'not joined' | 'available' | 'unreachable' | 'lost'
+
+/** What people call how a member is. */
+export function memberStateOf({ state, joined }: Pick<Member, 'state' | 'joined'>): MemberState {
+  switch (state) {
+    case 'pending':
+      return 'asks'
+    case 'leaving':
+      return 'detaching'
+    case 'unavailable':
+      return 'unreachable'
+    case 'unknown':
+      return joined ? 'lost' : 'not joined'
+    default:
+      return state
+  }
+}
+
+export const memberNeed: Readonly<Record<MemberState, Need>> = {
+  ...{ lost: 'unhealthy', unreachable: 'unhealthy', asks: 'degraded', detaching: 'degraded' },
+  ...{ 'not joined': 'unknown', denied: 'unknown', available: 'healthy' },
+}
+/** Who needs a person first. */
+const order: readonly MemberState[] = [
+  ...(['lost', 'unreachable', 'asks', 'detaching', 'not joined', 'denied', 'available'] as const),
+]
+export const severityOfMember = (member: Member): number => order.indexOf(memberStateOf(member))
+
+export type CertificateState = 'none' | 'valid' | 'renewing' | 'overdue' | 'ended'
+
+/** How the certificate of a member stands: one that is overdue should have been renewed by now. */
+export function certificateStateOf(
+  { certificateUntil, renewsFrom, renewBy }: Pick<Member, 'certificateUntil' | 'renewsFrom' | 'renewBy'>,
+  now: number,
+): CertificateState {
+  if (certificateUntil === null || renewsFrom === null || renewBy === null) return 'none'
+  if (now >= certificateUntil) return 'ended'
+  if (now >= renewBy) return 'overdue'
+  return now >= renewsFrom ? 'renewing' : 'valid'
+}
+
+/** As people compare keys: the first 16 digits, as the agent and the command line say them. */
+export const shortKey = (key: string): string => key.slice(0, 16)
+
+/** The requests of each cluster, in the order of their clusters; several keys of one cluster stand beside each other. */
+export function requestsByMember(
+  requests: readonly MemberRequest[],
+): readonly (readonly [member: string, requests: readonly [MemberRequest, ...MemberRequest[]]])[] {
+  const byMember = new Map<string, [MemberRequest, ...MemberRequest[]]>()
+  for (const request of requests) {
+    const others = byMember.get(request.member)
+    if (others) others.push(request)
+    else byMember.set(request.member, [request])
+  }
+  return [...byMember].sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+/** What several members suffer, as one line however many they are. */
+export interface MemberTrouble {
+  readonly code: 'lost' | 'unreachable' | 'certificate'
+  readonly members: readonly [Member, ...Member[]]
+  /** since when the first of them does, ms since the Unix epoch; null: not known */
+  readonly since: number | null
+}
+
+/** Lost members, unreachable ones, and those that did not renew their certificates in time: one trouble each. */
+export function memberTroubles(members: readonly Member[], now: number): readonly MemberTrouble[] {
+  const trouble = (
+    code: MemberTrouble['code'],
+    suffers: (member: Member) => boolean,
+    sinceOf: (member: Member) => number | null,
+  ): readonly MemberTrouble[] => {
+    const [first, ...others] = members.filter(suffers)
+    if (!first) return []
+    const all = [first, ...others] as const
+    const times = all.map(sinceOf).filter((at) => at !== null)
+    return [{ code, members: all, since: times.length > 0 ? Math.min(...times) : null }]
+  }
+  const isLate = (member: Member) => member.accepted && ['overdue', 'ended'].includes(certificateStateOf(member, now))
+  return [
+    ...trouble(
+      'lost',
+      (member) => memberStateOf(member) === 'lost',
+      ({ since }) => since,
+    ),
+    ...trouble(
+      'unreachable',
+      (member) => memberStateOf(member) === 'unreachable',
+      ({ since }) => since,
+    ),
+    ...trouble('certificate', isLate, ({ renewBy }) => renewBy),
+  ]
+}

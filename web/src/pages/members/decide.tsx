@@ -1,0 +1,173 @@
+import { type ReactNode, useState } from 'react'
+import { Dialog } from '../../components/dialog.tsx'
+import { Jointed, Name } from '../../components/name.tsx'
+import type { ApiProblem, MemberDecision } from '../../contract.ts'
+import { useHub } from '../../live/hooks.ts'
+import { problemOf } from '../../live/problem.ts'
+
+/** What is about to be decided: said before it is done. */
+export interface Asked {
+  readonly decision: MemberDecision
+  readonly member: string
+  /** of several that wait, the one that is meant */
+  readonly request?: string
+  /** what is known of who asks, for the one who decides */
+  readonly facts?: ReactNode
+}
+
+interface Words {
+  readonly verb: string
+  readonly title: string
+  /** what it does, sentence by sentence */
+  readonly does: readonly string[]
+}
+
+function wordsOf({ decision, request }: Asked): Words {
+  switch (decision) {
+    case 'accept':
+      return {
+        verb: 'Accept',
+        title: 'Accept as a member:',
+        does: [
+          'The hub signs a certificate for this key, and gives the cluster a namespace and the rights of its agent in it.',
+          'From then on it is monitored like every other cluster. Compare the key with the one the agent shows on its machine.',
+        ],
+      }
+    case 'deny':
+      return {
+        verb: 'Deny',
+        title: request === undefined ? 'Deny:' : 'Deny the request of:',
+        does:
+          request === undefined
+            ? [
+                'Its requests are turned down and its membership ends: rights and stream at once. Accepted again, it comes back by itself.',
+              ]
+            : ['This request is turned down; the machine behind it gets no certificate. Others stay as they are.'],
+      }
+    case 'revoke':
+      return {
+        verb: 'Revoke',
+        title: 'Revoke for good:',
+        does: [
+          'No certificate and no token of this cluster counts any more, and its stream ends within seconds.',
+          'Accepted again, it must join anew with a new join token.',
+        ],
+      }
+    case 'detach':
+      return {
+        verb: 'Detach',
+        title: 'Detach from the hub:',
+        does: [
+          'Its add-ons and works are cleaned up in order, then it loses its rights and is no longer monitored.',
+          'What cannot be cleaned up because the cluster is away stays on the cluster. Its namespace on the hub stays.',
+        ],
+      }
+  }
+}
+
+/** Asks once more, with what it does; carries it out; says what was done, or why not. */
+function DecisionDialog({
+  asked,
+  onClose,
+  onDone,
+}: {
+  asked: Asked
+  onClose: () => void
+  onDone: (done: readonly string[]) => void
+}): ReactNode {
+  const { client } = useHub()
+  const [state, setState] = useState<{ busy: boolean; problem: ApiProblem | null }>({ busy: false, problem: null })
+  const { decision, member, request, facts } = asked
+  const { verb, title, does } = wordsOf(asked)
+  const carryOut = () => {
+    setState({ busy: true, problem: null })
+    client.decideMember(member, decision, request === undefined ? {} : { request }).then(
+      ({ done }) => onDone(done),
+      (cause: unknown) => setState({ busy: false, problem: problemOf(cause) }),
+    )
+  }
+  const { busy, problem } = state
+  return (
+    <Dialog
+      className="decision"
+      title={
+        <>
+          {title} <Name text={member} className="mono" />
+        </>
+      }
+      onClose={onClose}
+    >
+      {facts}
+      {does.map((sentence) => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+      {problem && (
+        <div role="alert">
+          <p className="short">
+            <Jointed text={problem.message} />
+          </p>
+          <p className="codes">
+            <code>{problem.code}</code> {problem.requestId && <code>request {problem.requestId}</code>}
+          </p>
+        </div>
+      )}
+      <p className="decision-ways">
+        <button
+          type="button"
+          className={decision === 'accept' ? 'button is-primary' : 'button is-grave'}
+          onClick={carryOut}
+          disabled={busy}
+        >
+          {busy ? 'Deciding…' : `${verb} ${member}`}
+        </button>
+        <button type="button" className="button" onClick={onClose}>
+          Cancel
+        </button>
+      </p>
+    </Dialog>
+  )
+}
+
+/** Buttons that decide, the question before each, and what was done after. */
+export function useDecisions(): {
+  readonly ask: (asked: Asked) => void
+  readonly shown: ReactNode
+} {
+  const [asked, setAsked] = useState<Asked | null>(null)
+  const [done, setDone] = useState<readonly string[]>([])
+  const ask = (next: Asked) => {
+    setDone([])
+    setAsked(next)
+  }
+  const shown = (
+    <>
+      <div role="status">
+        {done.length > 0 && (
+          <div className="notice is-done">
+            <ul>
+              {done.map((line) => (
+                <li key={line}>
+                  <Jointed text={line} />
+                </li>
+              ))}
+            </ul>
+            <button type="button" className="text-button" onClick={() => setDone([])}>
+              Dismiss
+            </button>
+          </div>
+        )}
+      </div>
+      {asked && (
+        <DecisionDialog
+          asked={asked}
+          onClose={() => setAsked(null)}
+          onDone={(lines) => {
+            setAsked(null)
+            setDone(lines)
+          }}
+        />
+      )}
+    </>
+  )
+  return { ask, shown }
+}
