@@ -56,6 +56,7 @@ export {
   absenceOf,
   absenceOfRead,
   absenceWord,
+  CLAIMS,
   causeIn,
   eventWords,
   isNear,

@@ -93,4 +93,24 @@ describe('sets of clusters', () => {
     await become(['east'])
     reader.close()
   })
+
+  it('and members are told anew to who comes back to a stream after they moved, though no cluster did', async () => {
+    const { world, members } = await aFleet()
+    await using _ = world
+    const address = await world.server.start()
+    const open = (after: string) =>
+      StreamReader.open(`${address}/api/v1/stream?clusters=false&rows=members${after}`, { 'x-forwarded-user': 'admin' })
+    const names = ({ frames }: StreamReader) =>
+      frames.flatMap(({ event, data }) =>
+        event === 'rows' ? (data.items as { name: string }[]).map(({ name }) => name) : [],
+      )
+    const first = await open('')
+    await expect.poll(() => names(first)).toEqual(['east', 'west'])
+    await expect.poll(() => first.lastEventId).toBeTruthy()
+    first.close()
+    members.set([aMember('north')])
+    const second = await open(`&lastEventId=${encodeURIComponent(first.lastEventId ?? '')}`)
+    await expect.poll(() => names(second)).toEqual(['north'])
+    second.close()
+  })
 })

@@ -16,7 +16,7 @@ import {
   type RouteContract,
   routes,
 } from '#http'
-import type { DeploymentSnapshot } from '#model'
+import { CLUSTER_SET_LABEL, type DeploymentSnapshot } from '#model'
 import { aRow, aSource, GivenCatalog, seenBy } from './test/sources.ts'
 import { aNode, aWorld, complete, failed, proxy, start, type World, type WorldConfig } from './test/world.ts'
 
@@ -61,7 +61,8 @@ const aClusterOperator = {
 const aNamespace = (name: string) => ({ name, phase: 'Active', createdAt: start, labels: {} })
 
 async function fill(world: World): Promise<void> {
-  await world.connect('west')
+  // Its set is called as it is.
+  await world.connect('west', { labels: { [CLUSTER_SET_LABEL]: 'west' } })
   await world.connect('east', { displayName: 'East', labels: { env: 'prod' } })
   await world.batch('west', [
     complete('node', [aNode('b', { ready: 'notReady', roles: ['control-plane'] }), aNode('a')]),

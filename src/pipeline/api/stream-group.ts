@@ -146,9 +146,10 @@ export class StreamGroup implements Subscription, Asked {
     const marks = new Set(known?.mark.split(' '))
     return {
       fleet: this.isFleet ? beginning(marks.has(this.#fleetMark) ? place : undefined) : undefined,
-      rows: this.feeds.map(({ epoch }, at) =>
-        beginning(marks.has(this.#rowsMarks[at] ?? '') ? place : undefined, epoch),
-      ),
+      rows: this.feeds.map((feed, at) => {
+        const isHeld = marks.has(this.#rowsMarks[at] ?? '') && place !== undefined && feed.goesOnFrom(place)
+        return beginning(isHeld ? place : undefined, feed.epoch)
+      }),
     }
   }
 

@@ -68,8 +68,8 @@ export class RowsFeed {
   epoch = 0
   readonly #parts: FeedParts
   #clusters: ReadonlySet<string> | undefined
-  /** the newest place at which the clusters of its set were others: what was told up to there cannot be gone on from */
-  #setPlace = -1
+  /** where rows of a set, or of the fleet, were told anew: they have no history, so nobody goes on from there or before */
+  #toldAnewAt = -1
   #kind: RowKind | undefined
   #typesVersion = -1
   #fleetVersion = ''
@@ -137,6 +137,11 @@ export class RowsFeed {
     return types.fleetVersion() !== this.#fleetVersion || now() >= this.#fleetTurnsAt
   }
 
+  /** Whether who holds the rows of this place may be told what moved since, and no more. */
+  goesOnFrom(place: number): boolean {
+    return place > this.#toldAnewAt
+  }
+
   /** Goes on to what the history says now. */
   advance(): void {
     const { place } = this.#parts.history
@@ -168,7 +173,7 @@ export class RowsFeed {
    */
   since(place: number): FeedStep | undefined {
     this.advance()
-    if (this.ended || place <= this.#setPlace) return undefined
+    if (this.ended || !this.goesOnFrom(place)) return undefined
     if (place === this.#place) return this.#step(place, [], this.#total)
     if (this.last?.from === place && this.last.to === this.#place) return this.last
     const step = this.#steps.get(place) ?? this.#sincePast(place)
@@ -244,10 +249,8 @@ export class RowsFeed {
     this.#typesVersion = types.version()
     this.#guarded(() => {
       this.#kind = this.#meant()
-      if (this.asked.set !== undefined) {
-        this.#setPlace = this.#place
-        if (this.#kind) requireClusters(this.#kind, this.asked)
-      }
+      if (this.asked.set !== undefined || this.isOfFleet) this.#toldAnewAt = this.#place
+      if (this.asked.set !== undefined && this.#kind) requireClusters(this.#kind, this.asked)
       this.#clusters = this.#clustersAsked()
       const on = this.#kind ? this.#types() : []
       if (!this.#kind || !this.#isSeen(this.#kind))

@@ -163,6 +163,21 @@ describe('Ingester', () => {
     expect(world.log.stats().appendedRecords).toBe(1)
   })
 
+  it('takes what says nothing of claims, as whoever is not the agent of a member, and refuses claims that are no texts', async () => {
+    await using world = await aWorld()
+    await world.ingester.connect(west, facts())
+    const said = {
+      ...{ name: 'cluster', distribution: 'kubernetes', version: 'v1.33.1', platform: null, apiUrl: '' },
+      ...{ channel: null, clusterId: null, image: null, updateVersion: null, versionState: null },
+      ...{ versionStartedAt: null, versionCompletedAt: null, consoleUrl: null, conditions: [] },
+    }
+    const tell = (sequence: number, more: object) =>
+      world.ingester.accept({ batch: aBatch(west, sequence, [complete('cluster', { ...said, ...more } as never)]) })
+    await tell(1, {})
+    await tell(2, { claims: { 'id.k8s.io': 'x' } })
+    await expect(tell(3, { claims: { 'id.k8s.io': 1 } })).rejects.toBeInstanceOf(InvalidBatchError)
+  })
+
   it('bounds what waits for one cluster', async () => {
     await using world = await aWorld({ maxWaitingPerCluster: 3 })
     await world.ingester.connect(west, facts())

@@ -5,7 +5,7 @@ import { NotUpdated } from '../../components/not-updated.tsx'
 import { Pairs } from '../../components/pairs.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
-import type { ClusterView } from '../../contract.ts'
+import { CLAIMS, type ClusterView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useAtTime, useCluster, useHub, useLive } from '../../live/hooks.ts'
 import { useAnswer } from '../../live/use-answer.ts'
@@ -195,7 +195,7 @@ function Certificate({ member }: { member: Member }): ReactNode {
         </p>
       ) : (
         <dl className="pairs">
-          <Fact name="It">{certificateWord[state]}</Fact>
+          <Fact name="State">{certificateWord[state]}</Fact>
           <Fact name="From">
             <Moment at={certificateFrom} />
           </Fact>
@@ -307,9 +307,10 @@ const rightsOnHub: readonly (readonly [rights: string, on: string])[] = [
   ['create, update', 'events in its namespace'],
 ]
 
-function Rights({ member: { name, accepted } }: { member: Member }): ReactNode {
+function Rights({ member: { name, accepted, claims } }: { member: Member }): ReactNode {
+  const onCluster = claims[CLAIMS.rights]
   return (
-    <section className="panel" aria-labelledby="member-rights">
+    <section className="panel is-wide" aria-labelledby="member-rights">
       <h2 id="member-rights">Rights of its agent on the hub</h2>
       {accepted ? (
         <dl className="pairs">
@@ -322,7 +323,14 @@ function Rights({ member: { name, accepted } }: { member: Member }): ReactNode {
       ) : (
         <p>It may read its own ManagedCluster, {name}, and nothing else.</p>
       )}
-      <p className="fine">What it may do on its own cluster was chosen where it joined.</p>
+      <h3>On its own cluster</h3>
+      {onCluster === undefined ? (
+        <p className="fine">It has not told; that was chosen where it joined.</p>
+      ) : (
+        <p>
+          <Jointed text={onCluster} />
+        </p>
+      )}
     </section>
   )
 }

@@ -52,7 +52,7 @@ const columns: readonly Column<Member>[] = [
   {
     id: 'since',
     header: 'For',
-    width: 90,
+    width: 72,
     align: 'end',
     kind: 'time',
     value: ({ since }) => since,
@@ -62,14 +62,14 @@ const columns: readonly Column<Member>[] = [
     id: 'sets',
     header: 'Sets',
     width: 190,
-    least: 110,
+    least: 100,
     value: ({ sets }) => sets.join(' '),
     cell: ({ sets }) => <Name text={sets.join(', ')} />,
   },
   {
     id: 'version',
     header: 'Kubernetes',
-    width: 120,
+    width: 104,
     value: ({ version }) => version,
     cell: ({ version }) =>
       version === null ? <Missing why="it did not say" /> : <span className="mono">{version}</span>,
@@ -77,7 +77,7 @@ const columns: readonly Column<Member>[] = [
   {
     id: 'certificate',
     header: 'Certificate ends',
-    width: 150,
+    width: 140,
     align: 'end',
     kind: 'time',
     value: ({ certificateUntil }) => certificateUntil,
@@ -86,7 +86,7 @@ const columns: readonly Column<Member>[] = [
   {
     id: 'age',
     header: 'Age',
-    width: 84,
+    width: 66,
     align: 'end',
     kind: 'time',
     value: ({ createdAt }) => createdAt,
@@ -186,7 +186,7 @@ const none: readonly Member[] = []
 const None = (): ReactNode => (
   <Empty title="No cluster is a member yet" icon={<IconCirclePlus size={30} aria-hidden="true" />}>
     <p>A cluster joins with a token of its own. Print one, and show it on a machine that reaches the cluster:</p>
-    <pre>npx clusterpulse connect NAME --join</pre>
+    <pre>npx clusterpulse connect NAME</pre>
     <p>
       Who asks appears here. The <Link to={guidePath('joining')}>guide</Link> tells the rest.
     </p>
