@@ -191,15 +191,14 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
   })
   const requests = inform(certificateRequests, { labelSelector: CLUSTER_NAME_LABEL })
   const requestsOf = new InformerIndex(requests, ({ metadata }) => [metadata.labels?.[CLUSTER_NAME_LABEL] ?? ''])
+  const requestKeysOf = (cluster: string) => requestsOf.of(cluster).map(({ metadata: { name } }) => ({ name }))
   const users = options.autoApproveUsers ?? []
   const approvalController = new Controller({
     reconciler: takingConflicts(new ApprovalReconciler({ ...shared, requests, members, users })),
     triggers: [
       onEveryChange(requests),
       // A cluster may come, or be accepted, after it asked.
-      onReferredChange(members, (change) =>
-        changesSpec(change) ? requestsOf.of(change.key.name).map(({ metadata: { name } }) => ({ name })) : [],
-      ),
+      onReferredChange(members, (change) => (changesSpec(change) ? requestKeysOf(change.key.name) : [])),
     ],
     concurrency: 4,
     ...common,
@@ -208,7 +207,7 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
     reconciler: takingConflicts(new CertificateLifeReconciler({ hub, requests, members })),
     triggers: [
       onEveryChange(requests),
-      onReferredChange(members, (change) => (change.kind === 'added' ? requestsOf(requests, change.key.name) : [])),
+      onReferredChange(members, (change) => (change.kind === 'added' ? requestKeysOf(change.key.name) : [])),
     ],
     concurrency: 4,
     ...common,
