@@ -1,5 +1,12 @@
 import { createHash, verify, X509Certificate } from 'node:crypto'
-import { API_CLIENT_SIGNER, CLUSTER_LABEL, judgeRequest, memberGroup, memberUser, parseCertificateRequest } from '#authority'
+import {
+  API_CLIENT_SIGNER,
+  CLUSTER_LABEL,
+  judgeRequest,
+  memberGroup,
+  memberUser,
+  parseCertificateRequest,
+} from '#authority'
 import { type CertificateRequestObject, STREAM_SIGNER } from '#certificates'
 import { clusterOfCertificate } from '#connections'
 import type { KubeObject, Resource } from '#kube'
