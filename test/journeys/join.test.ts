@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -189,13 +190,38 @@ describe('joining', () => {
     await eventually(told, (said) => said.includes('another agent uses the identity of this cluster'), 30_000)
   }, 150_000)
 
-  it('a machine that is denied while it waits is told why, and ends', async () => {
-    const agent = machine('south', await tokenFor('south'))
+  it('a machine that waits says that it lives and what for; denied, it is told why, and ends', async () => {
+    const port = randomInt(10_000, 32_000)
+    const words = ['--kubeconfig', member(), '--buffer-dir', join(directory, 'south')]
+    const agent = clusterpulse(['join', await tokenFor('south'), ...words], {
+      env: { HEALTH_ADDRESS: `127.0.0.1:${port}` },
+    })
+    running.push(agent)
     await waits(agent)
+    const probed = (path: string) => fetch(`http://127.0.0.1:${port}${path}`)
+    expect((await probed('/healthz')).status).toBe(200)
+    const ready = await probed('/readyz')
+    expect(ready.status).toBe(503)
+    expect(await ready.text()).toMatch(/waiting: .*clusterpulse accept south/)
     expect((await run('deny', 'south')).code).toBe(0)
     expect(await agent.ended()).toBe(1)
     expect(agent.stderr()).toMatch(/the request was denied/)
   }, 60_000)
+
+  it('a machine tells the hub the rights it was given', async () => {
+    const connected = await run('connect', 'right', '--accept', '--rights', 'full')
+    expect(connected.code, connected.err).toBe(0)
+    const [, token = '', rights = ''] = /join (\S+) --rights (\S+)/.exec(connected.out) ?? []
+    const agent = machine('right', token, '--rights', rights)
+    const path = '/apis/cluster.open-cluster-management.io/v1/managedclusters/right'
+    const claims = async () => {
+      const { status } = (await kube.request('GET', path)) as { status?: ManagedClusterStatus }
+      return (status?.clusterClaims ?? []).map(({ name, value }) => `${name} ${value}`)
+    }
+    await eventually(claims, (all) => all.includes('rights.clusterpulse.io full'), 60_000).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${agent.stderr().slice(-2000)}`)
+    })
+  }, 90_000)
 
   it.each([
     ['that is none', 'cpj1_bm90aGluZw', /this is no join token/],
