@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -248,6 +248,21 @@ describe('SegmentLog', () => {
     await using log = await open()
     expect(await log.append(bytesOf('e'))).toBe(4)
     expect((await contents(log)).map(([, text]) => text)).toEqual(['d', 'e'])
+  })
+
+  it('takes nothing more within a second after its folder was moved away, and goes on when it is back', async () => {
+    let now = 0
+    const clock = { now: () => now, sleep: () => Promise.resolve() }
+    const elsewhere = `${directory}-elsewhere`
+    await using log = await open({ clock })
+    await log.append(bytesOf('a'))
+    await rename(directory, elsewhere)
+    now += 1_000
+    await expect(log.append(bytesOf('b'))).rejects.toThrow(/were moved or deleted while it runs; put the folder back/)
+    await expect(log.append(bytesOf('b'))).rejects.toBeInstanceOf(LogWriteError)
+    await rename(elsewhere, directory)
+    await log.append(bytesOf('c'))
+    expect((await contents(log)).map(([, text]) => text)).toEqual(['a', 'c'])
   })
 
   it('stops reading when asked', async () => {

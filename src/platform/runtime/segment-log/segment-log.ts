@@ -77,6 +77,8 @@ interface Waiting {
 }
 
 const GROUP_BYTES = 8 * 2 ** 20
+/** A file that is open goes on being written wherever its folder is moved to: so often it is looked for. */
+const LOOK_EVERY_MS = 1_000
 const CHECKPOINT = '.checkpoint'
 const KEPT = '.kept'
 
@@ -99,6 +101,8 @@ export class SegmentLog implements Log {
   #waitingBytes = 0
   #writing: Promise<void> | undefined
   #closed = false
+  /** when the active segment was found at its path last */
+  #seenAt = Number.NEGATIVE_INFINITY
   /** its id is on disk */
   #isNamed = false
   #appended = 0
@@ -421,6 +425,7 @@ export class SegmentLog implements Log {
     const groupBytes = group.reduce((sum, { payload }) => sum + payload.length + RECORD_HEADER_BYTES, 0)
     await this.#makeRoom(groupBytes)
     const { segment, file } = await this.#activeSegment()
+    await this.#look(segment)
     const indices = group.map((_, i) => this.#next + i)
     const chunks = group.flatMap(({ payload }, i) => [
       encodeRecordHeader(indices[i] as number, payload, segment.salt),
@@ -440,6 +445,20 @@ export class SegmentLog implements Log {
     this.#appended += group.length
     this.#syncs++
     return indices
+  }
+
+  /** @throws where the segment is no longer at its path: what is written to it the next start would not find */
+  async #look({ path }: Segment): Promise<void> {
+    const { clock, disk } = this.#options
+    const now = clock.now()
+    if (now - this.#seenAt < LOOK_EVERY_MS && now >= this.#seenAt) return
+    try {
+      await disk.sizeBytes(path)
+      this.#seenAt = now
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      throw new Error('its files were moved or deleted while it runs; put the folder back', { cause: error })
+    }
   }
 
   // After a failed write or sync the kernel may have thrown pages away: cut, close, and begin a new segment next time.
