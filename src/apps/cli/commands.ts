@@ -2,6 +2,7 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import type { ClusterMonitorFlags } from '#hub'
 import type { ExplainOptions } from './access.ts'
 import type { TestOptions } from './access-test.ts'
+import { type CollectFormat, type CollectLevel, collectFormats, collectLevels } from './collect-words.ts'
 import type { SourceTestOptions } from './metricsource-test.ts'
 import { type SinkWord, sinkWords } from './sink-words.ts'
 import { type TopSort, type TopWord, topSorts, topWords } from './top-words.ts'
@@ -36,6 +37,7 @@ export interface Actions {
   crds(options: { readonly ocm?: true; readonly kollect?: true }): Promise<void>
   simulate(options: SimulateOptions): Promise<void>
   validate(paths: readonly string[], options: ValidateFlags): Promise<void>
+  collect(options: CollectFlags): Promise<void>
   init(folder: string, options: InitFlags): Promise<void>
   probe(url: string): Promise<void>
   explainAccess(options: ExplainOptions): Promise<void>
@@ -155,6 +157,16 @@ export interface InitFlags {
   readonly sink?: SinkWord
   readonly endpoint?: string
   readonly yes?: boolean
+}
+export interface CollectFlags {
+  readonly config?: readonly string[]
+  readonly kubeconfig?: string
+  readonly context?: readonly string[]
+  readonly namespace?: string
+  readonly output: string
+  readonly format: CollectFormat
+  readonly dryRun?: true
+  readonly logLevel: CollectLevel
 }
 export interface ValidateFlags {
   readonly namespace: string
@@ -607,6 +619,39 @@ export function program(actions: Actions, version: string): Command {
     .action((paths: readonly string[], options: ValidateFlags) => actions.validate(paths, options))
 
   cli
+    .command('collect')
+    .description(
+      'collect inventory (kollect.dev) once, from one cluster or many, into a file: rows as the profiles and targets say that a folder or each cluster itself holds',
+    )
+    .option(
+      '--config <path>',
+      'file or folder of profiles and targets (default: those of each cluster); repeat for several',
+      gather,
+    )
+    .option('--kubeconfig <file>', 'of the clusters (default: $KUBECONFIG, then ~/.kube/config)')
+    .option(
+      '--context <name>',
+      "context, or a glob such as 'prod-*' (default: the current one); repeat for several",
+      gather,
+    )
+    .option('-n, --namespace <name>', 'only this namespace; with --config also that of manifests that name none')
+    .option('-o, --output <path>', 'file, folder with a file for each cluster, or - for standard output', '-')
+    .addOption(
+      new Option('--format <which>', 'rows one by one, or an envelope for each cluster (json)')
+        .choices([...collectFormats])
+        .default('ndjson'),
+    )
+    .option('--dry-run', 'collect, and write nothing')
+    .addOption(
+      new Option('--log-level <which>', 'what is told on standard error').choices([...collectLevels]).default('info'),
+    )
+    .addHelpText(
+      'after',
+      '\nExit status: 0 where all was collected; 1 where some targets or objects failed and others did not; 2 where the manifests cannot\nbe used, a cluster was not reached, or nothing was collected in it. Of several clusters the worst counts.',
+    )
+    .action((options: CollectFlags) => actions.collect(options))
+
+  cli
     .command('simulate')
     .description('serve simulated member clusters until stopped, and write a kubeconfig for them')
     .addOption(new Option('--clusters <n>', 'how many clusters').argParser(count(1, 5000)).default(3))
@@ -655,6 +700,7 @@ export function commandReference(): string {
       crds: none,
       simulate: none,
       validate: none,
+      collect: none,
       init: none,
       probe: none,
       explainAccess: none,

@@ -220,6 +220,20 @@ const actions: Actions = {
     process.exitCode = status
   },
 
+  async collect({ logLevel, dryRun = false, ...options }) {
+    const { collect } = await import('./collect.ts')
+    const { onProgress, done } = (await import('./progress.ts')).progress(logLevel === 'debug' || logLevel === 'info')
+    const stop = new AbortController()
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+    const out = (text: string) => void process.stdout.write(text)
+    const ways = { environment: process.env, signal: stop.signal, now: Date.now, onProgress, out }
+    const { text, notes, status } = await collect({ ...options, dryRun }, ways)
+    done()
+    if (logLevel !== 'error' || status === 2) for (const one of notes) note(one)
+    if (text !== '' && (logLevel === 'debug' || logLevel === 'info')) process.stderr.write(`${text}\n`)
+    process.exitCode = status
+  },
+
   async simulate(options) {
     const { simulate } = await import('./simulate.ts')
     await simulate({ ...options, write: (file, text) => writeFileSync(file, text, { mode: 0o600 }) })

@@ -1,7 +1,7 @@
 import { type Fault, KOLLECT_API_VERSION, type KollectKnown, kollectFaults } from '#kinds'
 import { configReader } from '#runtime'
 import { inventoryKnown } from '../inventory-config.ts'
-import { type Declaration, type Finding, readDeclarations, titleOf } from './inventory-files.ts'
+import { type Declaration, type Declared, type Finding, readDeclarations, titleOf } from './inventory-files.ts'
 import { placeOf } from './manifest-files.ts'
 import { printableLine } from './terminal.ts'
 import { missingReferences } from './validate-references.ts'
@@ -28,7 +28,26 @@ export interface Validated {
  * @throws ManifestError where there is nothing to judge
  */
 export function validate({ paths, namespace, semantics, output, environment }: ValidateOptions): Validated {
-  const read = configReader({ ...environment, KOLLECT_SEMANTICS: semantics })
+  const { declarations, faults, others } = judged(paths, namespace, { ...environment, KOLLECT_SEMANTICS: semantics })
+  const missing = missingReferences(declarations).flatMap(({ declaration, fault }) => findingsOf(declaration, [fault]))
+  const status = faults.length > 0 ? 2 : missing.length > 0 ? 1 : 0
+  if (output === 'json') return { text: JSON.stringify({ faults, missing }, null, 2), notes: [], status }
+  const bad = new Set(faults.map(({ file, document, object }) => JSON.stringify([file, document, object]))).size
+  const rest = others > 0 ? `; ${counted(others, 'object')} of other kinds not looked at` : ''
+  const summary = `${counted(declarations.length, 'object')} of inventory; ${counted(faults.length, 'fault')}${bad > 0 ? ` in ${bad} of the documents` : ''}${rest}`
+  return { text: [...faults.map(printedFinding), summary].join('\n'), notes: missing.map(printedFinding), status }
+}
+
+/**
+ * Manifests, and everything that is wrong with them by themselves.
+ * @throws ManifestError where there is nothing to judge
+ */
+export function judged(
+  paths: readonly string[],
+  namespace: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Pick<Declared, 'declarations' | 'others'> & { readonly faults: readonly Finding[] } {
+  const read = configReader(environment)
   const known = inventoryKnown(read)
   read.done()
   const { declarations, findings, others } = readDeclarations(paths, namespace)
@@ -37,13 +56,7 @@ export function validate({ paths, namespace, semantics, output, environment }: V
     ...declarations.flatMap((one) => findingsOf(one, faultsOf(one, knownOf(one, declarations, known)))),
     ...repeated(declarations),
   ]
-  const missing = missingReferences(declarations).flatMap(({ declaration, fault }) => findingsOf(declaration, [fault]))
-  const status = faults.length > 0 ? 2 : missing.length > 0 ? 1 : 0
-  if (output === 'json') return { text: JSON.stringify({ faults, missing }, null, 2), notes: [], status }
-  const bad = new Set(faults.map(({ file, document, object }) => JSON.stringify([file, document, object]))).size
-  const rest = others > 0 ? `; ${counted(others, 'object')} of other kinds not looked at` : ''
-  const summary = `${counted(declarations.length, 'object')} of inventory; ${counted(faults.length, 'fault')}${bad > 0 ? ` in ${bad} of the documents` : ''}${rest}`
-  return { text: [...faults.map(printed), summary].join('\n'), notes: missing.map(printed), status }
+  return { declarations, faults, others }
 }
 
 const counted = (amount: number, what: string): string => `${amount} ${what}${amount === 1 ? '' : 's'}`
@@ -90,7 +103,8 @@ function repeated(declarations: readonly Declaration[]): Finding[] {
   })
 }
 
-function printed({ file, document, line, column, object, path, message }: Finding): string {
+/** As compilers say it: the file with line and column, the document, the object, the field. */
+export function printedFinding({ file, document, line, column, object, path, message }: Finding): string {
   const where = `${file}${line === undefined ? '' : `:${line}:${column}`}:`
   const which = document === undefined ? '' : ` document ${document}:`
   const what = object === undefined ? '' : ` ${object}:`

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type ApiObject, ApiServer } from '#apiserver'
 import { clusterConnection } from '#kinds'
+import { kubeconfigPaths } from '#kube'
 import { silentLogger } from '#runtime'
 import { HUB_NAMESPACE } from './control-plane.ts'
 import { DeclaredOnce } from './declared-once.ts'
-import { declareMembers, kubeconfigMembers, kubeconfigPaths, type Member } from './members.ts'
+import { declareMembers, kubeconfigMembers, type Member } from './members.ts'
 
 const connections = { group: 'clusterpulse.io', version: 'v1alpha1', plural: 'clusterconnections' }
 const secrets = { group: '', version: 'v1', plural: 'secrets' }

@@ -1,6 +1,3 @@
-import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
 import type { ApiObject, ApiServer } from '#apiserver'
 import { accessForContext, loadKubeconfig } from '#kube'
 import { type ClusterName, clusterNameFrom, FleetError, isClusterName } from '#model'
@@ -31,18 +28,6 @@ const MANAGED_BY = 'app.kubernetes.io/managed-by'
 const UP = 'clusterpulse-up'
 const connections = { group: 'clusterpulse.io', version: 'v1alpha1', plural: 'clusterconnections' }
 const secrets = { group: '', version: 'v1', plural: 'secrets' }
-
-/** The kubeconfig files to read: the one named, else `KUBECONFIG`, else the usual place; none where nothing is there. */
-export function kubeconfigPaths(
-  named: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-): readonly string[] {
-  if (named !== undefined) return [resolve(named)]
-  const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((path) => path !== '')
-  if (listed.length > 0) return listed.map((path) => resolve(path))
-  const usual = join(homedir(), '.kube', 'config')
-  return existsSync(usual) ? [usual] : []
-}
 
 /** What kubeconfigs that were read declare. */
 export interface KubeconfigMembers {

@@ -43,5 +43,31 @@ function testOf(part: string): LabelTest | undefined {
   return KEY.test(name) ? (labels) => (labelOf(labels, name) === undefined) === isAbsent : undefined
 }
 
+/** A selector as objects hold it: metav1.LabelSelector. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined
+  readonly matchExpressions?:
+    | readonly { readonly key: string; readonly operator: string; readonly values?: readonly string[] | undefined }[]
+    | undefined
+}
+
+/** Whether all its demands are met; one that nobody knows is not. An empty selector chooses everything. */
+export function selectsLabels(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  labels: Readonly<Record<string, string>>,
+): boolean {
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labelOf(labels, key) === value) &&
+    matchExpressions.every(({ key, operator, values = [] }) => {
+      const value = labelOf(labels, key)
+      if (operator === 'Exists') return value !== undefined
+      if (operator === 'DoesNotExist') return value === undefined
+      const isNamed = value !== undefined && values.includes(value)
+      // As Kubernetes has it: an object without the label is not "in", and passes "not in".
+      return operator === 'In' ? isNamed : operator === 'NotIn' && !isNamed
+    })
+  )
+}
+
 const labelOf = (labels: Readonly<Record<string, string>>, key: string): string | undefined =>
   Object.hasOwn(labels, key) ? labels[key] : undefined

@@ -24,6 +24,7 @@ export {
   type KubeContext,
   type Kubeconfig,
   KubeconfigError,
+  kubeconfigPaths,
   loadKubeconfig,
   mergeKubeconfigs,
 } from './kubeconfig.ts'

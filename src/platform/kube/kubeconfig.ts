@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { dirname, isAbsolute, resolve } from 'node:path'
+import { homedir } from 'node:os'
+import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { FleetError } from '#model'
 import type { ClusterAccess } from './types.ts'
@@ -40,6 +42,18 @@ export interface Kubeconfig {
 }
 
 type Fields = Readonly<Record<string, unknown>>
+
+/** The kubeconfig files to read: the one named, else `KUBECONFIG`, else the usual place; none where nothing is there. */
+export function kubeconfigPaths(
+  named: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  if (named !== undefined) return [resolve(named)]
+  const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((path) => path !== '')
+  if (listed.length > 0) return listed.map((path) => resolve(path))
+  const usual = join(homedir(), '.kube', 'config')
+  return existsSync(usual) ? [usual] : []
+}
 
 /**
  * Reads and merges kubeconfig files. As in kubectl, a missing one of several is passed over.

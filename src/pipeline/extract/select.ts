@@ -1,0 +1,119 @@
+import type { GroupVersionKind, KollectClusterTargetSpec, KollectTargetSpec } from '#kinds'
+import { type LabelSelector, selectsLabels } from '#model'
+import { Expressions } from './cel/expression.ts'
+import { ExtractionFault } from './fault.ts'
+import { isFields, Scrubber } from './scrub.ts'
+
+/** A namespace, as far as targets choose by it. */
+export interface NamespaceFacts {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>> | undefined
+}
+
+/** Which namespaces a target wants, and which objects in them. Never throws. */
+export interface Selection {
+  /** whether it chooses namespaces by more than their names: then all of them must be known */
+  readonly needsNamespaces: boolean
+  /** of these namespaces those that are wanted, before any ceiling */
+  namespaces(known: readonly NamespaceFacts[]): readonly string[]
+  /** @param namespace of the object; undefined where nothing is known of it */
+  chooses(object: unknown, namespace: NamespaceFacts | undefined): boolean
+}
+
+type TargetSpec = KollectTargetSpec | KollectClusterTargetSpec
+type Rule = NonNullable<TargetSpec['resourceRules']>[number]
+type Test = (object: Fields, labels: Labels, namespace: NamespaceFacts | undefined) => boolean
+type Fields = Readonly<Record<string, unknown>>
+type Labels = Readonly<Record<string, string>>
+
+const WATCH = 'kollect.dev/watch'
+const NAMESPACE_WATCH = 'kollect.dev/namespace-watch'
+/** Where objects without a namespace count as if they lived. */
+export const HOME_OF_CLUSTER_OBJECTS = 'default'
+
+/**
+ * Compiles what a target chooses.
+ * @param target.namespace its own: what it reads when it says nothing; undefined for a target of the cluster
+ * @param gvk kind of its profile
+ */
+export function compileSelection(
+  { spec, namespace }: { readonly spec: TargetSpec; readonly namespace: string | undefined },
+  gvk: GroupVersionKind,
+): Selection {
+  const rules = spec.resourceRules ?? []
+  const tests = rules.length > 0 ? rules.map((rule) => ruleTest(rule, gvk)) : [plainTest(spec)]
+  const mustOptIn = 'watchMode' in spec && spec.watchMode === 'OptIn'
+  return {
+    needsNamespaces: spec.namespaceSelector !== undefined || spec.namespaceExcludeSelector !== undefined,
+    namespaces: (known) => known.filter((one) => wants(spec, namespace, one)).map(({ name }) => name),
+    chooses: (object, of) => {
+      if (!isFields(object) || !isFields(object.metadata)) return false
+      const labels = isFields(object.metadata.labels) ? (object.metadata.labels as Labels) : {}
+      return isWatched(labels, of, mustOptIn) && tests.some((test) => test(object, labels, of))
+    },
+  }
+}
+
+/** Includes and selector intersect; excludes win. Who says nothing reads the own namespace, not all of the cluster. */
+function wants(spec: TargetSpec, own: string | undefined, { name, labels }: NamespaceFacts): boolean {
+  const { includedNamespaces = [], excludedNamespaces = [], namespaceSelector, namespaceExcludeSelector } = spec
+  const isSilent = includedNamespaces.length === 0 && namespaceSelector === undefined
+  const isIn = isSilent ? name === own : includedNamespaces.length === 0 || includedNamespaces.includes(name)
+  return (
+    isIn &&
+    (namespaceSelector === undefined || selects(namespaceSelector, labels)) &&
+    !excludedNamespaces.includes(name) &&
+    !(namespaceExcludeSelector !== undefined && selects(namespaceExcludeSelector, labels))
+  )
+}
+
+/** The first that says something counts: the object, then its namespace, where "disabled" wins. */
+function isWatched(labels: Labels, namespace: NamespaceFacts | undefined, mustOptIn: boolean): boolean {
+  const own = Object.hasOwn(labels, WATCH) ? labels[WATCH] : undefined
+  if (own === 'disabled' || own === 'enabled') return own === 'enabled'
+  const said = [namespace?.labels[WATCH], namespace?.annotations?.[NAMESPACE_WATCH]]
+  if (said.includes('disabled')) return false
+  return !mustOptIn || said.includes('enabled')
+}
+
+function plainTest(spec: TargetSpec): Test {
+  const { labelSelector, names = [] } =
+    'profileRef' in spec && 'labelSelector' in spec ? spec : (spec as KollectTargetSpec)
+  return ({ metadata }, labels) =>
+    (labelSelector === undefined || selects(labelSelector, labels)) &&
+    (names.length === 0 || names.includes(String((metadata as Fields).name)))
+}
+
+/** All that a rule says must hold. One for another kind holds for nothing. */
+function ruleTest(
+  { gvk, namespaceSelector, matchPolicy, ...own }: Rule,
+  { group = '', version, kind }: GroupVersionKind,
+): Test {
+  if ((gvk.group ?? '') !== group || gvk.version !== version || gvk.kind !== kind) return () => false
+  const policy =
+    matchPolicy === undefined ? undefined : compilePredicate(matchPolicy, group === '' && kind === 'Secret')
+  return (object, labels, namespace) =>
+    (namespaceSelector === undefined || selects(namespaceSelector, namespace?.labels ?? {})) &&
+    selects(own, labels) &&
+    (policy === undefined || policy(object))
+}
+
+const selects = (selector: LabelSelector, labels: Labels): boolean => selectsLabels(selector, labels)
+
+/** What cannot be decided is no match. Secrets are out of its sight too: whether an object has a row would else tell of them. */
+function compilePredicate(text: string, isSecret: boolean): (object: Fields) => boolean {
+  const expressions = new Expressions()
+  const compiled = expressions.compile(text)
+  if (typeof compiled === 'string') return () => false
+  const scrubber = new Scrubber()
+  return (object) => {
+    scrubber.enter(object, isSecret)
+    try {
+      return compiled.evaluate(expressions.project(object, scrubber.view, (value) => scrubber.deep(value))) === true
+    } catch (error) {
+      if (error instanceof ExtractionFault) return false
+      throw error
+    }
+  }
+}
