@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { CLUSTER_LABEL } from '#authority'
 import type { CertificateRequestObject } from '#certificates'
-import { CLUSTER_NAME_LABEL } from '#kinds'
 import { aRequest, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
 import { approvalOf } from './approval.ts'
 import type { ManagedCluster } from './objects.ts'
@@ -21,7 +21,7 @@ describe('a request for a certificate', () => {
     request = pem,
   ): CertificateRequestObject => ({
     ...signingRequest(request, { username, groups: [] }),
-    metadata: { name: 'r', labels: { [CLUSTER_NAME_LABEL]: 'east' } },
+    metadata: { name: 'r', labels: { [CLUSTER_LABEL]: 'east' } },
     ...over,
   })
   const aMember = (...conditions: readonly [type: string, status: 'True' | 'False'][]): ManagedCluster => ({
@@ -67,7 +67,7 @@ describe('a request for a certificate', () => {
       ],
       [
         'one for another cluster',
-        asks(BOOTSTRAP, { metadata: { name: 'r', labels: { [CLUSTER_NAME_LABEL]: 'west' } } }),
+        asks(BOOTSTRAP, { metadata: { name: 'r', labels: { [CLUSTER_LABEL]: 'west' } } }),
         aMember(),
       ],
       [

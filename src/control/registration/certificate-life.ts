@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
+import { CLUSTER_LABEL } from '#authority'
 import type { CertificateRequestObject } from '#certificates'
 import { done, type Informer, type Outcome, type Reconciler } from '#controller'
-import { CLUSTER_NAME_LABEL } from '#kinds'
 import type { KubeClient, KubeObject, ObjectKey } from '#kube'
 import type { CertificateLife } from '#model'
 import { type ManagedCluster, managedClusters } from './objects.ts'
@@ -37,7 +37,7 @@ export class CertificateLifeReconciler implements Reconciler {
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
     const { hub, requests, members } = this.#options
     const request = requests.get(key)
-    const name = request?.metadata.labels?.[CLUSTER_NAME_LABEL] ?? ''
+    const name = request?.metadata.labels?.[CLUSTER_LABEL] ?? ''
     const life = lifeIn(request?.status?.certificate)
     const member = members.get({ name })
     if (!life || !member) return done

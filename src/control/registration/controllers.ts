@@ -1,7 +1,7 @@
+import { CLUSTER_LABEL } from '#authority'
 import { certificateRequests } from '#certificates'
 import { Controller, changesSpec, Informer, InformerIndex, onReferredChange, onSpecChange } from '#controller'
 import type { EventBus } from '#events'
-import { CLUSTER_NAME_LABEL } from '#kinds'
 import type { KubeClient, KubeObject, Resource } from '#kube'
 import { type Clock, invariant, seconds, steadyClock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
@@ -88,7 +88,7 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
   const members = inform<ManagedCluster>(managedClusters)
   const sets = inform<ManagedClusterSet>(managedClusterSets)
   const bindings = inform<ManagedClusterSetBinding>(managedClusterSetBindings)
-  const namespaces = inform(clusterNamespaces, { labelSelector: CLUSTER_NAME_LABEL })
+  const namespaces = inform(clusterNamespaces, { labelSelector: CLUSTER_LABEL })
   const connections = inform(monitored, { namespace })
   const leases = inform<Lease>(clusterLeases, { fieldSelector: `metadata.name=${LEASE_NAME}` })
   const grants = [clusterRoles, clusterRoleBindings, roleBindings].map(
@@ -189,8 +189,8 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
     concurrency: 2,
     ...common,
   })
-  const requests = inform(certificateRequests, { labelSelector: CLUSTER_NAME_LABEL })
-  const requestsOf = new InformerIndex(requests, ({ metadata }) => [metadata.labels?.[CLUSTER_NAME_LABEL] ?? ''])
+  const requests = inform(certificateRequests, { labelSelector: CLUSTER_LABEL })
+  const requestsOf = new InformerIndex(requests, ({ metadata }) => [metadata.labels?.[CLUSTER_LABEL] ?? ''])
   const requestKeysOf = (cluster: string) => requestsOf.of(cluster).map(({ metadata: { name } }) => ({ name }))
   const users = options.autoApproveUsers ?? []
   const approvalController = new Controller({

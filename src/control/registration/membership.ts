@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isMemberCluster } from '#authority'
+import { CLUSTER_LABEL, isMemberCluster } from '#authority'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
-import { CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, DEFAULT_CLUSTER_SET } from '#kinds'
+import { CLUSTER_SET_LABEL, DEFAULT_CLUSTER_SET } from '#kinds'
 import { isKubeError, type KubeClient, KubeError, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
@@ -209,7 +209,7 @@ export class MembershipReconciler implements Reconciler {
     }
     if (known.metadata.deletionTimestamp)
       return `the namespace ${name} is being deleted; it is made anew when that has ended. What holds it: kubectl get namespace ${name} -o yaml`
-    if (known.metadata.labels?.[CLUSTER_NAME_LABEL] === name) return undefined
+    if (known.metadata.labels?.[CLUSTER_LABEL] === name) return undefined
     await hub.patch(clusterNamespaces, { name }, { metadata: { labels } }, { kind: 'merge', signal })
     return undefined
   }

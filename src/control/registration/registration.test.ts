@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CLUSTER_LABEL } from '#authority'
 import { approve, certificateRequests } from '#certificates'
-import { CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL } from '#kinds'
+import { CLUSTER_SET_LABEL } from '#kinds'
 import { isKubeError, type KubeObject, namespaces, whole } from '#kube'
 import { aRequest, openssl, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
 import { certificateLifeOf } from './certificate-life.ts'
@@ -115,7 +116,7 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
       const { pem: request } = await aRequest(subjectOfMember('certified', 'a'))
       const name = `certified-${days}`
       const { spec } = signingRequest(request)
-      const labels = { [CLUSTER_NAME_LABEL]: 'certified' }
+      const labels = { [CLUSTER_LABEL]: 'certified' }
       const kind = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' }
       await api.kube.create(certificateRequests, { ...kind, metadata: { name, labels }, ...(spec && { spec }) })
       const made = await api.kube.get(certificateRequests, { name })

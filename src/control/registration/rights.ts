@@ -1,4 +1,5 @@
-import { ADDON_GROUP, CLUSTER_GROUP, CLUSTER_NAME_LABEL, REGISTER_GROUP, WORK_GROUP } from '#kinds'
+import { CLUSTER_LABEL } from '#authority'
+import { ADDON_GROUP, CLUSTER_GROUP, REGISTER_GROUP, WORK_GROUP } from '#kinds'
 import type { KubeObject, Resource } from '#kube'
 import { clusterRoleBindings, clusterRoles, roleBindings } from './objects.ts'
 import { FINALIZERS, groupsOf, MADE_FOR_MEMBERS } from './words.ts'
@@ -103,12 +104,12 @@ export function rightsOf(cluster: string, isAccepted: boolean): readonly Grant[]
 
 const grantLabelsOf = (cluster: string) => ({ ...labelsOf(cluster), [MADE_FOR_MEMBERS]: 'member' })
 
-export const labelsOf = (cluster: string): Record<string, string> => ({ [CLUSTER_NAME_LABEL]: cluster })
+export const labelsOf = (cluster: string): Record<string, string> => ({ [CLUSTER_LABEL]: cluster })
 
 const subjectsOf = (cluster: string) => groupsOf(cluster).map((name) => ({ apiGroup: RBAC, kind: 'Group', name }))
 
 /** The cluster whose right it is, by the name of its role. */
 export const clusterOfRole = ({ metadata: { name, labels } }: KubeObject): string | undefined => {
-  const cluster = labels?.[CLUSTER_NAME_LABEL]
+  const cluster = labels?.[CLUSTER_LABEL]
   return cluster !== undefined && name === roleNameOf(cluster) ? cluster : undefined
 }

@@ -1,6 +1,6 @@
+import { CLUSTER_LABEL } from '#authority'
 import type { CertificateRequestObject } from '#certificates'
 import { type Informer, type ObjectChange, onSpecChange, type Trigger } from '#controller'
-import { CLUSTER_NAME_LABEL } from '#kinds'
 import type { KubeObject, ObjectKey } from '#kube'
 import { conditionOf, type ManagedCluster } from './objects.ts'
 import { clusterOfRole } from './rights.ts'
@@ -54,7 +54,7 @@ export const withBuiltIn = (trigger: Trigger): Trigger => ({
 /** undefined: it belongs to all */
 export function clusterOf(change: ObjectChange<KubeObject>): readonly ObjectKey[] | undefined {
   const { metadata } = change.kind === 'deleted' ? change.previous : change.object
-  const cluster = metadata.labels?.[CLUSTER_NAME_LABEL]
+  const cluster = metadata.labels?.[CLUSTER_LABEL]
   return cluster ? [{ name: cluster }] : undefined
 }
 

@@ -1,4 +1,4 @@
-import { type MemberFacts, type MemberRequest, renewalOf, seconds } from '#model'
+import { CLAIMS, type MemberFacts, type MemberRequest, renewalOf, seconds } from '#model'
 import { targetOf } from './define.ts'
 import { defineFleetKind } from './define-snapshot-kind.ts'
 
@@ -58,6 +58,10 @@ export const members = defineFleetKind<MemberFacts>({
     renewBy: {
       ...{ label: 'Renews by', kind: 'number', unit: 'time', isExtra: true, absence: 'unknown' },
       read: ({ certificate }) => certificate && renewalOf(certificate).latest,
+    },
+    rights: {
+      ...{ label: 'Rights there', kind: 'string', isExtra: true, absence: 'unknown' },
+      read: ({ claims }) => claims[CLAIMS.rights] ?? null,
     },
     taints: { label: 'Taints', kind: 'any', isExtra: true, read: ({ taints }) => [...taints] },
     claims: { label: 'Claims', kind: 'any', isExtra: true, read: ({ claims }) => ({ ...claims }) },

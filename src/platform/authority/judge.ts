@@ -3,7 +3,7 @@ import { ALTERNATIVE_NAMES, type CertificateRequest, parseCertificateRequest } f
 import { CertificateRequestError } from './errors.ts'
 import { clusterOfGroup, type MemberName, memberOfUser, memberUser, quoted, subjectOf } from './member.ts'
 
-/** By which a request says for which cluster it asks. */
+/** Label of a certificate request, a namespace, or of what gives rights: the cluster it belongs to. */
 export const CLUSTER_LABEL = 'open-cluster-management.io/cluster-name'
 /** In `spec.extra` of a requester whose credential, such as a join token, is good for these clusters alone. */
 export const CLUSTERS_EXTRA = 'clusterpulse.io/clusters'

@@ -15,8 +15,6 @@ export { CLUSTER_SET_LABEL } from '#model'
 export const DEFAULT_CLUSTER_SET = 'default'
 /** The set of all clusters. */
 export const GLOBAL_CLUSTER_SET = 'global'
-/** Label of a namespace, or of a certificate request: the cluster it belongs to. */
-export const CLUSTER_NAME_LABEL = 'open-cluster-management.io/cluster-name'
 
 /** Seconds between two heartbeats of a cluster whose spec says 0 or nothing. */
 export const DEFAULT_LEASE_SECONDS = 60
