@@ -38,7 +38,13 @@ export async function startHub(
   const words = ['up', '--kubeconfig', kubeconfig, '--data-dir', join(directory, 'hub'), ...ports]
   const { product: hub } = await Product.start(bin, words, /on (http:\S+)/, env)
   const access = await accessForContext(await loadKubeconfig([join(directory, 'hub', 'kubeconfig')]))
-  const kube = createKubeClient(access, { qps: 5_000, burst: 10_000, connections: 16, keptConnections: 16 })
+  const kube = createKubeClient(access, {
+    timeoutMs: 120_000,
+    qps: 5_000,
+    burst: 10_000,
+    connections: 16,
+    keptConnections: 16,
+  })
   const end = async () => {
     await kube[Symbol.asyncDispose]()
     await hub[Symbol.asyncDispose]()

@@ -28,7 +28,9 @@ ${table(
 ${table(
   ['Goal', 'Target', 'Measured', ''],
   [
-    ['one machine, p99', `≤ ${ms(GOALS.oneMs)}`, ms(quantile(ones, 0.99)), met(quantile(ones, 0.99), GOALS.oneMs)],
+    ...(ones.length > 0
+      ? [['one machine, p99', `≤ ${ms(GOALS.oneMs)}`, ms(quantile(ones, 0.99)), met(quantile(ones, 0.99), GOALS.oneMs)]]
+      : []),
     [
       `${crowded.length} at once, all members`,
       `≤ ${ms(goalMs)} (${ms(GOALS.allMs)} for ${GOALS.crowd})`,
