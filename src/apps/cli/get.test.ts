@@ -172,6 +172,29 @@ describe('clusterpulse get registries', () => {
   })
 })
 
+describe('clusterpulse get --set', () => {
+  it('keeps to the clusters of one set, of whatever is asked for', async () => {
+    const members = new SomeMembers([aMember('east', { sets: ['prod'] }), aMember('west', { sets: ['default'] })])
+    members.setsBesides(['empty'])
+    await using world = await aWorld({}, { members })
+    for (const name of ['east', 'west']) {
+      await world.connect(name)
+      await world.batch(name, [complete('node', [aNode(`n-${name}`)])])
+    }
+    const server = await world.server.start()
+    const names = async (noun: GetOptions['noun'], set: string, clusters: readonly string[] = []) => {
+      const { text } = await get({ noun, server, names: [], clusters, set, output: 'json' as const }, start)
+      return (JSON.parse(text) as { name: string }[]).map(({ name }) => name)
+    }
+    expect(await names('clusters', 'prod')).toEqual(['east'])
+    expect(await names({ kind: 'nodes' }, 'prod')).toEqual(['n-east'])
+    await expect(names('clusters', 'prod', ['west'])).rejects.toThrow('set prod has east: none that -c names')
+    await expect(names('clusters', 'empty')).rejects.toThrow('set empty has no cluster')
+    await expect(names({ kind: 'nodes' }, 'prud')).rejects.toThrow('there is no set "prud"')
+    await expect(names({ kind: 'members' }, 'prod')).rejects.toThrow('leave out --set')
+  })
+})
+
 describe('clusterpulse get members', () => {
   it('tells who is one, and who asks to be', async () => {
     const asks = { state: 'pending', accepted: false, joined: false, available: null, kubernetesVersion: null } as const

@@ -392,7 +392,7 @@ function Past({ cluster }: { cluster: ClusterView }): ReactNode {
       <ol>
         {lines.map((line) => (
           <li key={line.key}>
-            <Age at={line.at} suffix=" ago" />
+            <Age at={line.at} />
             <HealthMark need={line.need} bare word="" />
             <span>
               <Jointed text={line.text} />

@@ -25,7 +25,7 @@ export function Requests({ ask, of }: { ask: (asked: Asked) => void; of?: string
     )
   if (listed.state !== 'here') return null
   const asking = requestsByMember(listed.items.filter(({ member }) => of === undefined || member === of))
-  if (asking.length === 0) return of === undefined ? <p className="fine">Nobody asks to join.</p> : null
+  if (asking.length === 0) return of === undefined ? <p className="fine nobody-asks">Nobody asks to join.</p> : null
   const count = asking.reduce((sum, [, requests]) => sum + requests.length, 0)
   return (
     <section className="panel requests" aria-labelledby="requests">
