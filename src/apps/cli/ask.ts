@@ -1,29 +1,34 @@
-import { createInterface } from 'node:readline/promises'
+import { createInterface } from 'node:readline'
 import type { Ask } from './init.ts'
 import { ManifestError } from './manifest-files.ts'
 
 /** Questions on the terminal, on standard error, so that standard output stays what is printed. */
 export interface Asker extends AsyncDisposable {
   readonly ask: Ask
-  /** ends with Ctrl-C, and where nobody answers any more */
+  /** ends with Ctrl-C */
   readonly signal: AbortSignal
 }
 
-export function asker(): Asker {
-  const lines = createInterface({ input: process.stdin, output: process.stderr })
+export function asker(
+  input: NodeJS.ReadableStream = process.stdin,
+  output: NodeJS.WritableStream = process.stderr,
+): Asker {
+  const lines = createInterface({ input, output })
   const stop = new AbortController()
-  lines.on('SIGINT', () => stop.abort())
-  lines.on('close', () => stop.abort())
+  lines.on('SIGINT', () => {
+    stop.abort()
+    lines.close()
+  })
+  // Lines that come before their question, as pasted ones do, wait for it here.
+  const answers = lines[Symbol.asyncIterator]()
   return {
     signal: stop.signal,
     async ask(question, usual) {
-      try {
-        const answer = await lines.question(`${question} [${usual}] `, { signal: stop.signal })
-        return answer.trim() || usual
-      } catch (cause) {
-        if (!stop.signal.aborted) throw cause
-        throw new ManifestError('ended before everything was answered: nothing was written', { cause })
-      }
+      lines.setPrompt(`${question} [${usual}] `)
+      lines.prompt()
+      const { value, done } = await answers.next()
+      if (done) throw new ManifestError('ended before everything was answered: nothing was written')
+      return value.trim() || usual
     },
     async [Symbol.asyncDispose]() {
       lines.close()
