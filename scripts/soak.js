@@ -36,9 +36,17 @@ const runs = {
     settings: ([times = 100]) => ({ SILENCES: times }),
   },
   join: {
-    test: 'src/control/joining/kill.test.ts',
-    what: 'machines that are killed while they join a hub, and none is lost, doubled or without its key: [kills = 1000]',
-    settings: ([kills = 1000]) => ({ JOIN_KILLS: kills }),
+    file: 'test/soak-join.ts',
+    what: 'machines that join a hub, both killed at every step, and no member lost, doubled, or its key elsewhere: [kills = 1000] [at once = 16]',
+  },
+  loss: {
+    file: 'test/soak-loss.ts',
+    what: 'members whose packets get lost on Linux, and no false alarm; one that dies is noticed: [minutes = 30] [percent = 5] [members = 5]',
+  },
+  rotation: {
+    test: 'src/control/joining/rotation.test.ts',
+    what: "the hub's CAs rotate under members at work, which renew and are never refused: [members = 500]",
+    settings: ([members = 500]) => ({ ROTATION_MEMBERS: members }),
   },
   nats: {
     test: 'test/journeys/nats.test.ts',

@@ -34,6 +34,8 @@ class RightsError extends FleetError {
  * @throws JoinTextError, JoinError, IdentityError, RightsError, and as runAgent
  */
 export async function runJoin({ token, env, flags = {}, version, say }: RunJoinOptions): Promise<void> {
+  // Everybody on the machine can read the arguments of its processes.
+  process.title = 'clusterpulse join'
   const given = { KUBECONFIG: defaultKubeconfig(env), ...definedIn(flags), INGESTER_TLS_ENABLED: 'true' }
   // Its faults come before the hub is asked: whoever joins is to be able to run.
   const named = (cluster: string, address: string) =>

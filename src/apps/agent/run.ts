@@ -1,5 +1,14 @@
 import { readFile } from 'node:fs/promises'
-import { Agent, grpcTransport, type IdentityStore, type MemberIdentity, Membership, memberTransport } from '#agent'
+import {
+  Agent,
+  grpcTransport,
+  type HubTrust,
+  type IdentityStore,
+  type MemberIdentity,
+  Membership,
+  type MemberTransport,
+  memberTransport,
+} from '#agent'
 import { memberCollectors, type ReadSummary } from '#collect'
 import {
   accessForContext,
@@ -90,7 +99,7 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
             ...(config.tls && { tls: config.tls }),
             userAgent,
           }),
-        ...(joined && { onTrust: (roots: string) => joined.trust(roots) }),
+        ...(joined && { onTrust: (trust: HubTrust) => joined.trust(trust) }),
         ...(member && { collectors: memberCollectors({ [CLAIMS.rights]: agentRightsText(member.rights) }) }),
         metrics,
         logger,
@@ -127,10 +136,14 @@ function keptMember(
     ...{ store, version, logger, clock: systemClock, random: Math.random },
     onRenewed: () => transport.reopen(),
   })
-  const transport = memberTransport(() => membership.identity, userAgent)
+  const transport: MemberTransport = memberTransport(() => membership.identity, {
+    userAgent,
+    onWelcome: () => membership.welcomed(),
+    onRefused: (how) => membership.refused(how),
+  })
   return {
     transport,
-    trust: (roots: string) => membership.trust(roots),
+    trust: (trust: HubTrust) => membership.trust(trust, transport.address),
     stop: () => membership[Symbol.asyncDispose](),
   }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { generateServingCertificate } from '#apiserver'
 import type { SourceCatalog } from '#catalog'
 import { AgentCredentials, type AgentInstall, agentPlans, type Defaults, imageOf } from '#connections'
-import { AgentServer, type Agents, type Ingester } from '#ingest'
+import { AgentServer, type Agents, type HubTrust, type Ingester } from '#ingest'
 import { HubJoins, JoinTokens, Members } from '#joining'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { FleetError, minutes, type OwnerPlace, seconds, systemClock } from '#model'
@@ -37,6 +37,7 @@ export interface AgentReceiverOptions {
 export const INGESTER_MAP = 'clusterpulse-ingester'
 const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
 const CA_READ_EVERY_MS = minutes(1)
+const MEMBERS_WITHIN_MS = seconds(5)
 
 /** SHA-256 of a certificate in PEM, as agents compare it: hex, lower case, no colons. */
 export const fingerprintOf = (pem: string): string =>
@@ -61,7 +62,7 @@ export class AgentReceiver implements AsyncDisposable {
   private constructor(options: AgentReceiverOptions) {
     this.#options = options
     const { config, hub, namespace, logger } = options
-    this.#address = config.advertise ?? ''
+    this.#address = config.advertise[0] ?? ''
     this.#joins = options.joins && config.tls.mode !== 'off' ? this.#openJoins(options.joins) : undefined
     this.credentials = new AgentCredentials({
       ...(this.#joins && { members: this.#joins.members }),
@@ -130,6 +131,7 @@ export class AgentReceiver implements AsyncDisposable {
   async whileLeading(signal: AbortSignal): Promise<void> {
     const { logger } = this.#options
     await this.credentials.start(signal)
+    await this.#knowsMembers(signal)
     const server = await retryForever(
       (attempt) =>
         this.#listen().catch((error: unknown) => {
@@ -158,6 +160,12 @@ export class AgentReceiver implements AsyncDisposable {
     await server[Symbol.asyncDispose]()
   }
 
+  /** Who comes before that would be refused, and has done nothing wrong. A hub without these kinds never knows them. */
+  async #knowsMembers(signal: AbortSignal): Promise<void> {
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(MEMBERS_WITHIN_MS)])
+    await this.#joins?.members.synced(patience).catch(() => undefined) // then without
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     await this.#caLoop
@@ -177,7 +185,7 @@ export class AgentReceiver implements AsyncDisposable {
         verifier: this.credentials,
         plans: agentPlans(this.credentials, namespace, defaults, this.#options.catalog),
         ingester: ingester(),
-        ...(this.#joins && { joins: this.#joins.desk, trust: () => this.#serverRoots() }),
+        ...(this.#joins && { joins: this.#joins.desk, trust: () => this.#trust() }),
         limits: { maxMessageBytes: config.maxMessageBytes, backlogBytesPerSecond: config.backlogBytesPerSecond },
         metrics,
         logger: logger.child({ part: 'streams' }),
@@ -213,6 +221,11 @@ export class AgentReceiver implements AsyncDisposable {
 
   #serverRoots(): string {
     return this.#options.config.useSystemCa ? '' : (this.#caPem ?? '')
+  }
+
+  /** An address that nobody gave may be one that members cannot reach. */
+  #trust(): HubTrust {
+    return { roots: this.#serverRoots(), addresses: this.#options.config.advertise }
   }
 
   #clientCas() {
@@ -298,6 +311,7 @@ export class AgentReceiver implements AsyncDisposable {
     const install = this.install()
     const data = {
       address: this.#address,
+      addresses: (config.advertise.length > 0 ? config.advertise : [this.#address]).join(),
       tls: String(install.tls),
       serverName: install.serverName ?? '',
       image: imageOf(install),

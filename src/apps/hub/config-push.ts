@@ -1,5 +1,6 @@
 import { IMAGE } from '#connections'
 import type { ConfigReader } from '#runtime'
+import { areHubAddresses, MAX_HUB_ADDRESSES } from '#wire'
 
 /** How agents reach the hub. */
 export interface IngesterConfig {
@@ -19,8 +20,8 @@ export interface IngesterConfig {
   readonly ca:
     | { readonly file: string }
     | { readonly configMap: string; readonly namespace?: string; readonly key: string }
-  /** host:port agents are told where their connection names none */
-  readonly advertise?: string
+  /** host:port under which agents reach the hub, the first for those that take one; none: not said */
+  readonly advertise: readonly string[]
   readonly maxMessageBytes: number
   readonly backlogBytesPerSecond: number
   readonly acceptConnectionTokens: boolean
@@ -38,11 +39,15 @@ export type HistoryConfig =
 /** The settings of receiving agents. */
 export function ingester(read: ConfigReader, role: 'up' | 'manager'): IngesterConfig {
   const own = role === 'up'
-  const advertise = read.optionalText('INGESTER_ADVERTISE', {
-    meaning: 'host:port under which agents reach this hub, for connections that name no ingesterAddress',
+  const advertised = read.optionalText('INGESTER_ADVERTISE', {
+    meaning:
+      'host:port under which agents reach this hub, for connections that name no ingesterAddress; several by commas: members try them in this order, and are told when they change',
   })
-  if (advertise !== undefined && !/^\S+:\d{1,5}$/.test(advertise))
-    read.fault(`INGESTER_ADVERTISE is ${JSON.stringify(advertise)}; it must be host:port`)
+  const advertise = (advertised ?? '').split(',').flatMap((one) => one.trim() || [])
+  if (advertise.length > 0 && !areHubAddresses(advertise))
+    read.fault(
+      `INGESTER_ADVERTISE is ${JSON.stringify(advertised)}; it must be host:port, or at most ${MAX_HUB_ADDRESSES} of them with commas between`,
+    )
   const host = read.text('INGESTER_HOST', {
     default: own ? '127.0.0.1' : '0.0.0.0',
     meaning: 'address agents are received on',
@@ -91,7 +96,7 @@ export function ingester(read: ConfigReader, role: 'up' | 'manager'): IngesterCo
     }),
     ...(!own && withTls && { serviceName }),
     ca: handedCa(read),
-    ...optional('advertise', advertise),
+    advertise,
     maxMessageBytes: read.integer('INGESTER_MAX_MESSAGE_BYTES', {
       default: 16 * 2 ** 20,
       min: 2 ** 20,
@@ -150,18 +155,10 @@ function handedCa(read: ConfigReader): IngesterConfig['ca'] {
 }
 
 /** What the hub's own certificate is for: the machine's usual names, where it listens, and where agents are told to go. */
-function namesOf(host: string, advertise: string | undefined): readonly string[] {
-  const advertisedHost = advertise?.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
+function namesOf(host: string, advertise: readonly string[]): readonly string[] {
+  const advertised = advertise.map((one) => one.replace(/:\d+$/, '').replace(/^\[|\]$/g, ''))
   const listens = host === '0.0.0.0' || host === '::' ? [] : [host]
-  return [
-    ...new Set([
-      'localhost',
-      '127.0.0.1',
-      '::1',
-      ...listens,
-      ...(advertisedHost === undefined ? [] : [advertisedHost]),
-    ]),
-  ]
+  return [...new Set(['localhost', '127.0.0.1', '::1', ...listens, ...advertised])]
 }
 
 /** Where history is kept. `api` reads what `manager` wrote. */

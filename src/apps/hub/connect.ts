@@ -113,6 +113,8 @@ async function publishedMap(hub: KubeClient, namespace: string, waitMs: number):
 
 interface Published {
   readonly address?: string
+  /** with commas between, for who takes several */
+  readonly addresses?: string
   readonly tls?: string
   readonly 'ca.crt'?: string
   readonly fingerprint?: string
@@ -142,7 +144,7 @@ async function memberJoining(inputs: Inputs, { lifeMs, accept, rights: wanted }:
     )
   const map = await publishedMap(hub, namespace, options.address ? 0 : STARTING_MS)
   const published = (map?.data ?? {}) as Published
-  const addresses = (options.address || published.address || '').split(',').filter(Boolean)
+  const addresses = (options.address || published.addresses || published.address || '').split(',').filter(Boolean)
   if (addresses.length === 0)
     throw new ConnectError('no_address', `${NO_ADDRESS}: is it running? Give it with --address host:port`)
   if (published.tls !== 'true')

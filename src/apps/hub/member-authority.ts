@@ -17,6 +17,8 @@ import type { Sealer } from '#sealing'
 import type { AuthorityConfig } from './config-control-plane.ts'
 import type { HubLogger } from './run.ts'
 
+/** The listener of agents reads every second whose certificates count: who renews just then must not be a stranger to it. */
+const HEARD_WITHIN_MS = seconds(30)
 const KEY_PLACE = { kind: 'CertificateAuthority', name: 'clusterpulse-members' }
 
 /** The hub's CA in the data folder, once it is open. */
@@ -44,6 +46,7 @@ export function memberAuthority(options: {
           isCurrent: (sealed) => sealer.isCurrent(sealed),
         },
         ...config,
+        activeAfterMs: HEARD_WITHIN_MS,
         logger: logger.child({ part: 'authority' }),
       })
       return opened

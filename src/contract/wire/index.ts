@@ -36,7 +36,14 @@ export type {
   RegisterRequest,
   Welcome,
 } from './generated/clusterpulse/collector/v1/collector_pb.ts'
-export { decodeJoinText, encodeJoinText, type JoinText, JoinTextError } from './join-text.ts'
+export {
+  areHubAddresses,
+  decodeJoinText,
+  encodeJoinText,
+  type JoinText,
+  JoinTextError,
+  MAX_HUB_ADDRESSES,
+} from './join-text.ts'
 export { batchFromOriginal, type OriginalHead, originalFromBatch } from './original.ts'
 export { type ReadOriginal, readOriginal } from './original-nodes.ts'
 export { decodePlan, encodePlan } from './plan.ts'

@@ -30,7 +30,8 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/
 const ADDRESS = /^[^\s/@]{1,255}:\d{1,5}$/
 const FINGERPRINT = /^[0-9a-f]{64}$/
 const MAX_TEXT = 32_768
-const MAX_ADDRESSES = 8
+/** Of one hub: so many are kept and tried. */
+export const MAX_HUB_ADDRESSES = 8
 
 /** One word without anything a shell takes for its own. */
 export function encodeJoinText({ cluster, secret, addresses, caFingerprint, caPem, serverName }: JoinText): string {
@@ -47,7 +48,7 @@ export function decodeJoinText(given: string): JoinText {
   const { c: cluster, s: secret, a: addresses, f: caFingerprint, p: caPem, n: serverName } = fields
   if (typeof cluster !== 'string' || !isClusterName(cluster)) throw new JoinTextError('it names no cluster')
   if (typeof secret !== 'string' || !SECRET.test(secret)) throw new JoinTextError('its secret is not whole')
-  if (!isAddresses(addresses)) throw new JoinTextError('it does not say where the hub is')
+  if (!areHubAddresses(addresses)) throw new JoinTextError('it does not say where the hub is')
   if (caFingerprint !== undefined && !(typeof caFingerprint === 'string' && FINGERPRINT.test(caFingerprint)))
     throw new JoinTextError('the fingerprint of the CA in it is none')
   if (caPem !== undefined && !(typeof caPem === 'string' && caPem.includes('BEGIN CERTIFICATE')))
@@ -63,10 +64,11 @@ export function decodeJoinText(given: string): JoinText {
   }
 }
 
-const isAddresses = (value: unknown): value is readonly string[] =>
+/** Whether these are addresses of one hub, as a token names them and as the hub tells its members. */
+export const areHubAddresses = (value: unknown): value is readonly string[] =>
   Array.isArray(value) &&
   value.length > 0 &&
-  value.length <= MAX_ADDRESSES &&
+  value.length <= MAX_HUB_ADDRESSES &&
   value.every((one) => typeof one === 'string' && ADDRESS.test(one))
 
 function fieldsOf(encoded: string): Readonly<Record<string, unknown>> {

@@ -20,7 +20,7 @@ export interface CertificatesOptions {
   readonly signers: readonly string[]
   /** hears of every request that was signed or marked as failed */
   readonly onSigned?: (request: SignedRequest) => void
-  /** until a new CA signs, ms; default 0 */
+  /** until a new CA signs, ms; default: that of the authority */
   readonly activeAfterMs?: number
   readonly logger: Logger
   readonly metrics?: Metrics
@@ -32,7 +32,7 @@ const CONCURRENCY = 8
 
 /** The controllers of this module, for a Manager. */
 export function certificateReconcilers(options: CertificatesOptions): readonly Controller[] {
-  const { hub, namespace, authority, signers, logger, clock = systemClock, activeAfterMs = 0 } = options
+  const { hub, namespace, authority, signers, logger, clock = systemClock, activeAfterMs } = options
   const requests = new Informer<CertificateRequestObject>({ kube: hub, resource: certificateRequests, logger, clock })
   const published = new Informer<KubeObject>({
     ...{ kube: hub, resource: configMaps, namespace, logger, clock },
@@ -56,7 +56,10 @@ export function certificateReconcilers(options: CertificatesOptions): readonly C
     clock,
   })
   const publishing = new PublishingController(authority, key, {
-    reconciler: new PublishedAuthority({ hub, configMaps: published, authority, activeAfterMs, clock, logger }),
+    reconciler: new PublishedAuthority({
+      ...{ hub, configMaps: published, authority, clock, logger },
+      ...(activeAfterMs !== undefined && { activeAfterMs }),
+    }),
     triggers: [{ ...onEveryChange(published), keysOf: () => [key], keysAtStart: () => [key] }],
     concurrency: 1,
     logger,

@@ -30,8 +30,8 @@ export interface PublishedOptions {
   readonly hub: KubeClient
   readonly configMaps: Pick<Informer<KubeObject>, 'get'>
   readonly authority: Authority
-  /** until a new CA signs, ms: so long others may take to hear of it */
-  readonly activeAfterMs: number
+  /** until a new CA signs, ms: so long others may take to hear of it; default: that of the authority */
+  readonly activeAfterMs?: number
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -54,7 +54,7 @@ export class PublishedAuthority implements Reconciler {
     const { [ANNOTATIONS.rotate]: rotate, [ANNOTATIONS.rotated]: rotated, [ANNOTATIONS.end]: end } = asked
     if (rotate && rotate !== rotated && rotate !== this.#obeyed) {
       this.#obeyed = rotate
-      await attempt(() => authority.rotate({ activeAfterMs }), troubles)
+      await attempt(() => authority.rotate({ ...(activeAfterMs !== undefined && { activeAfterMs }) }), troubles)
     }
     if (end && authority.roots().some((root) => idOf(root) === end)) await attempt(() => this.#end(end), troubles)
     const annotations = {

@@ -102,6 +102,9 @@ export function askedCertificate(
   }
   const judged = judgeRequest(object, [signer])
   if (judged.kind !== 'recognised') return judged.kind === 'faulty' ? judged.message : 'the request is none of a member'
+  // The next one is asked for with a signature of this key, which is read for these alone.
+  if (judged.request.publicKey.asymmetricKeyType !== 'ec')
+    return 'the key is on no elliptic curve: use one on P-256, P-384 or P-521'
   if (memberUser(judged.member) !== memberUser({ cluster, agent }))
     return 'the certificate request is for another agent'
   if (judged.organizations.join() !== memberGroup(cluster)) return 'the certificate request is for another group'
@@ -146,7 +149,7 @@ export function formerCertificate(
     return 'the certificate of before cannot be read'
   }
   if (read.ca || !authoritiesIn(roots).some((authority) => isIssuedBy(read, authority)))
-    return 'the certificate of before is of no authority of this hub'
+    return 'the certificate of before is of no authority of this hub: its CA was replaced without an overlap, or it is another hub; restore the CA that signed it (docs/guide/backup.md), or let the cluster join anew, with a new join token'
   const { CN, O } = read.toLegacyObject().subject as { CN?: string | string[]; O?: string | string[] }
   const commonName = typeof CN === 'string' ? CN : ''
   const fingerprint = fingerprintOf(read)

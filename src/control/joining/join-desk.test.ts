@@ -6,6 +6,8 @@ import { secrets } from '#kube'
 import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { certificateRequest, keyId, newKey, proofOf } from '../../pipeline/agent/join/certificate-request.ts'
+import { TestAuthority } from '../../pipeline/ingest/stream/test/certificates.ts'
+import { opensslRequest } from '../../platform/authority/test/requests.ts'
 import { certificateRequests, stateOf } from './certificate-request.ts'
 import { accept, detach, MembershipError, refuse, revokeMember } from './decisions.ts'
 import { HubJoins } from './join-desk.ts'
@@ -38,6 +40,7 @@ let n = 0
 const aName = () => cluster(`c${n++}`)
 const over = (code: string, message: RegExp) =>
   expect.objectContaining({ kind: 'over', code, message: expect.stringMatching(message) })
+const derOf = (pem: string) => new Uint8Array(Buffer.from(pem.replace(/-----[A-Z ]+-----|\s/g, ''), 'base64'))
 const noCredentials = { revoke: async () => false }
 const revoke = (name: ReturnType<typeof aName>) =>
   revokeMember({
@@ -176,10 +179,66 @@ describe('the desk of a hub', () => {
     const token = await hub.tokens.issue(name, HOUR_MS)
     const keys = Array.from({ length: 8 }, (_, index) => String(index))
     const { signal } = new AbortController()
-    const spent = await Promise.all(keys.map((key) => hub.tokens.spend(token, { cluster: name, key }, signal)))
+    const spent = await Promise.all(
+      keys.map(async (key) => {
+        const shown = await hub.tokens.look(token, { cluster: name, key }, signal)
+        if (typeof shown === 'string') return shown
+        return hub.tokens.spend(token, { cluster: name, key, member: 'uid' }, shown, signal)
+      }),
+    )
     expect(spent.filter((one) => one === 'spent')).toHaveLength(1)
     expect(spent.filter((one) => one === 'used')).toHaveLength(7)
   })
+
+  it('takes a token for the ManagedCluster that was asked for with it, and for none that takes its name', async () => {
+    const former = await aMember()
+    const { name } = former
+    await hub.kube.delete(managedClusters, { name })
+    await expect.poll(() => hub.members.get(name)).toBeUndefined()
+    expect(await told(hub, former.asked)).toEqual([over('join_refused', /was deleted.*new join token/)])
+    expect(await told(hub, renewal(former).asked)).toEqual([over('join_refused', /knows no ManagedCluster.*join anew/)])
+    const next = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    await told(hub, next.asked, 1)
+    await accept({ hub: hub.kube, cluster: name })
+    expect(joinedBy(await told(hub, next.asked)).certificate).not.toBe(former.certificate)
+    // Its request is approved and signed still, and the cluster accepted.
+    expect(await told(hub, former.asked)).toEqual([over('join_refused', /was deleted.*new join token/)])
+    expect(await told(hub, renewal(former).asked)).toEqual([over('join_refused', /is revoked/)])
+  })
+
+  it('tells a machine that waits when its ManagedCluster is deleted', async () => {
+    const name = aName()
+    const waiting = told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS)).asked)
+    await expect.poll(() => hub.members.get(name)).toBeDefined()
+    await expect.poll(() => requestsOf(name)).toHaveLength(1)
+    await hub.kube.delete(managedClusters, { name })
+    expect((await waiting).at(-1)).toEqual(over('join_refused', /was deleted/))
+  })
+
+  it('answers a request that was approved and is sent again by somebody else with what nobody else can use', async () => {
+    const member = await aMember()
+    const replayed = joinedBy(await told(hub, { ...member.asked, address: '10.0.0.66' }))
+    expect(replayed.certificate).toBe(member.certificate)
+    expect(await requestsOf(member.name)).toHaveLength(1)
+    const thief = renewal({ ...member, key: newKey(), certificate: replayed.certificate })
+    expect(await told(hub, thief.asked)).toEqual([over('join_refused', /not signed with the key/)])
+    const another = { ...member.asked, token: await hub.tokens.issue(cluster('other'), HOUR_MS) }
+    expect(await told(hub, another)).toEqual([over('join_refused', /for another cluster/)])
+  })
+
+  it.each([
+    ['RSA', ['rsa:2048']],
+    ['Ed25519', ['ed25519']],
+  ])(
+    'takes no request of a key on no elliptic curve (%s), whose next certificate could not be asked for',
+    async (_, key) => {
+      const name = aName()
+      const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+      const group = `system:open-cluster-management:${name}`
+      const csr = derOf(opensslRequest(`/O=${group}/CN=${group}:a1`, { key }))
+      expect(await told(hub, { ...asked, csr })).toEqual([over('join_refused', /elliptic curve/)])
+    },
+  )
 
   it('keeps no token, only its hash', async () => {
     const token = await hub.tokens.issue(aName(), HOUR_MS)
@@ -434,6 +493,31 @@ describe('the certificate of a member', () => {
     expect(hub.facts.filter(({ cluster: of }) => of === member.name).map(({ event }) => event)).toContain(
       'member_revoked',
     )
+  })
+})
+
+describe('a hub whose CA was replaced', () => {
+  const deskWith = (roots: string) => {
+    const desk = new HubJoins({
+      ...{ hub: hub.kube, tokens: hub.tokens, members: hub.members, clock: systemClock, logger: silentLogger },
+      ...{ clientRoots: async () => roots, serverRoots: () => '', record: () => undefined },
+    })
+    desk.start()
+    return { ...hub, desk }
+  }
+
+  it('without an overlap says to its members what helps', async () => {
+    const { asked } = renewal(await aMember())
+    const other = deskWith((await TestAuthority.make('another')).pem)
+    expect(await told(other, asked)).toEqual([over('join_refused', /replaced without an overlap.*restore.*join anew/)])
+    await other.desk[Symbol.asyncDispose]()
+  })
+
+  it('and does not know yet by which refuses nobody for good', async () => {
+    const { asked } = renewal(await aMember())
+    const other = deskWith('')
+    expect(await told(other, asked)).toEqual([over('join_unavailable', /does not know now/)])
+    await other.desk[Symbol.asyncDispose]()
   })
 })
 

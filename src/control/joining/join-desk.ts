@@ -86,6 +86,22 @@ interface Seen {
   readonly revocations: number
 }
 
+/** What somebody who asks has shown to be of. */
+interface Shown {
+  /** of the ManagedCluster it is for */
+  readonly uid: string
+  readonly consent: Consent
+}
+
+/** A request that was taken, and of what moment. */
+interface Taken {
+  readonly request: AskedCertificate
+  /** of the ManagedCluster it is for */
+  readonly uid: string
+  /** of the cluster, when it was asked */
+  readonly revocations: number
+}
+
 type Over = JoinStep & { readonly kind: 'over' }
 const over = (code: Over['code'], message: string, retryAfterMs = 0): Over => ({
   kind: 'over',
@@ -171,12 +187,12 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     // Before what it shows is looked at: what counted then and was revoked since counts no more.
     const revocations = this.#revocationsOf(asked.cluster)
     try {
-      const request = await this.#take(asked, signal, onProven)
-      if ('kind' in request) {
-        yield request
+      const taken = await this.#take(asked, signal, onProven)
+      if ('kind' in taken) {
+        yield taken
         return
       }
-      yield* this.#decided(asked, request, revocations, AbortSignal.any([signal, stop.signal]))
+      yield* this.#decided(asked, { ...taken, revocations }, AbortSignal.any([signal, stop.signal]))
     } catch (error) {
       if (signal.aborted) return
       if (!isKubeError(error)) throw error
@@ -201,7 +217,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     asked: JoinAsked,
     signal: AbortSignal,
     onProven: (() => void) | undefined,
-  ): Promise<AskedCertificate | Over> {
+  ): Promise<Over | Omit<Taken, 'revocations'>> {
     const { cluster, token } = asked
     const refuse = (reason: string): Over => this.#refuse(asked, reason)
     if (!this.#options.members.isSynced)
@@ -215,54 +231,96 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const request = askedCertificate(asked, this.#options.signer)
     if (typeof request === 'string') return refuse(request)
     const isRenewal = token === ''
-    const consent = isRenewal ? await this.#byFormer(asked) : await this.#byToken(asked, request.key, signal)
-    if (typeof consent === 'string') return refuse(consent)
-    onProven?.()
-    const unready = isRenewal ? undefined : await this.#declare(cluster, signal)
-    return unready ?? (await this.#create(asked, request, consent, signal)) ?? request
+    const shown = isRenewal ? await this.#byFormer(asked) : await this.#byToken(asked, request.key, signal, onProven)
+    if ('kind' in shown) return shown
+    if (isRenewal) onProven?.()
+    return (await this.#create(asked, request, shown.consent, signal)) ?? { request, uid: shown.uid }
   }
 
-  /** @returns why its token does not count; else who consents, where somebody did ahead */
-  async #byToken({ token, cluster }: JoinAsked, key: string, signal: AbortSignal): Promise<string | Consent> {
+  /** By its token, and its ManagedCluster is there. @returns that, and who consents, where somebody did ahead; or why not */
+  async #byToken(
+    asked: JoinAsked,
+    key: string,
+    signal: AbortSignal,
+    onProven: (() => void) | undefined,
+  ): Promise<Over | Shown> {
     const { hub, tokens } = this.#options
-    const spent = await tokens.spend(token, { cluster, key }, signal)
-    if (spent === 'spent') return WAIT
-    if (spent !== 'approved') return tokenFaultWords[spent]
+    const { token, cluster } = asked
+    const shown = await tokens.look(token, { cluster, key }, signal)
+    if (typeof shown === 'string') return this.#refuse(asked, tokenFaultWords[shown])
+    onProven?.()
+    const declared = await this.#declare(asked, shown.record.member, signal)
+    if ('kind' in declared) return declared
+    const { uid } = declared
+    const spent = await tokens.spend(token, { cluster, key, member: uid }, shown, signal)
+    if (spent !== 'spent') return this.#refuse(asked, tokenFaultWords[spent])
+    if (shown.record.isApproved !== true) return { uid, consent: WAIT }
     // Asked of the API: it may have been accepted this very moment. One that was denied since waits for a person.
     const member = await hub.get(managedClusters, { name: cluster }, signal)
-    return member?.spec?.hubAcceptsClient === true ? AHEAD : WAIT
+    return { uid, consent: member?.spec?.hubAcceptsClient === true ? AHEAD : WAIT }
   }
 
-  /** @returns why the certificate of before does not count */
-  async #byFormer(asked: JoinAsked): Promise<string | Consent> {
-    const { clientRoots, members, clock } = this.#options
-    const former = formerCertificate(asked, await clientRoots())
+  /** By the certificate of before. @returns its ManagedCluster, or why not */
+  async #byFormer(asked: JoinAsked): Promise<Over | Shown> {
+    const { members, clientRoots } = this.#options
+    const roots = await clientRoots()
+    if (roots === '')
+      return over('join_unavailable', 'the hub does not know now whose certificates its members show', BUSY_MS)
+    const fault = this.#faultOfFormer(asked, roots)
+    if (fault !== undefined) return this.#refuse(asked, fault)
+    return { uid: members.get(asked.cluster)?.metadata.uid ?? '', consent: RENEWAL }
+  }
+
+  #faultOfFormer(asked: JoinAsked, roots: string): string | undefined {
+    const { members, clock } = this.#options
+    const former = formerCertificate(asked, roots)
     if (typeof former === 'string') return former
     const { cluster, agent, fingerprint, notAfter } = former
     if (cluster !== asked.cluster || agent !== asked.agent) return 'the certificate of before is that of another agent'
     if (clock.now() > notAfter + RENEWAL_GRACE_MS)
       return 'the certificate of before ended more than 30 days ago; the cluster must join anew'
+    if (!members.get(cluster))
+      return `the hub knows no ManagedCluster ${cluster} any more; the cluster must join anew, with a new join token`
     if (!isClusterName(cluster) || !members.isAccepted(cluster))
       return 'the hub does not accept the cluster any more; `clusterpulse accept` on the hub lets it in again'
-    if (members.counts(cluster, fingerprint)) return RENEWAL
+    if (members.counts(cluster, fingerprint)) return undefined
     return 'the certificate of before is revoked; the cluster must join anew, with a new join token'
   }
 
-  /** The ManagedCluster is there. @returns why it cannot be now */
-  async #declare(cluster: string, signal: AbortSignal): Promise<Over | undefined> {
+  /**
+   * The ManagedCluster is there, and is the one that was asked for before.
+   * @param uid of that one; undefined: this is the first time
+   */
+  async #declare(
+    asked: JoinAsked,
+    uid: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Over | { readonly uid: string }> {
     const { hub, members } = this.#options
-    const known = members.get(cluster)
+    const { cluster } = asked
+    const seen = members.get(cluster)
+    const isThis = seen !== undefined && seen.metadata.uid === uid
+    // What is seen here may be behind.
+    const isRead = !isThis && (seen !== undefined || uid !== undefined)
+    const known = isRead ? await hub.get(managedClusters, { name: cluster }, signal) : seen
     if (known?.metadata.deletionTimestamp)
       return over(
         'join_unavailable',
         `ManagedCluster ${cluster} is being deleted; it can join anew when it is gone`,
         BUSY_MS,
       )
-    if (known) return undefined
-    const object = managedClusterOf(cluster, { hubAcceptsClient: false })
-    const made = await hub.create(managedClusters, object, signal).catch(unless('already_exists'))
-    if (made) members.wrote(made)
-    return undefined
+    if (uid !== undefined && known?.metadata.uid !== uid) return this.#refuse(asked, deletedWords(cluster))
+    if (known) return { uid: known.metadata.uid ?? '' }
+    try {
+      const made = await hub.create(managedClusters, managedClusterOf(cluster, { hubAcceptsClient: false }), signal)
+      members.wrote(made)
+      return { uid: made.metadata.uid ?? '' }
+    } catch (error) {
+      if (!isKubeError(error, 'already_exists')) throw error
+      const made = await hub.get(managedClusters, { name: cluster }, signal)
+      if (made) return { uid: made.metadata.uid ?? '' }
+      return over('join_unavailable', `ManagedCluster ${cluster} comes and goes; ask again`, BUSY_MS)
+    }
   }
 
   async #create(
@@ -318,11 +376,9 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       await this.#changed(cluster, signal)
   }
 
-  /** @param revocations of the cluster, when it was asked */
   async *#decided(
     asked: JoinAsked,
-    { object }: AskedCertificate,
-    revocations: number,
+    { request: { object }, uid, revocations }: Taken,
     signal: AbortSignal,
   ): AsyncIterable<JoinStep> {
     const { members, clock } = this.#options
@@ -331,12 +387,19 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const askedAt = clock.now()
     let said = ''
     let signed: { readonly certificate: string; readonly fingerprint: string | undefined } | undefined
+    let wasSeen = false
     for (;;) {
       const changed = this.#changed(cluster, signal)
       if (this.#revocationsOf(cluster) !== revocations) {
         yield this.#refuse(asked, 'the cluster was revoked meanwhile; it must join anew, with a new join token')
         return
       }
+      const isSeen = members.get(cluster)?.metadata.uid === uid
+      if (wasSeen && !isSeen) {
+        yield this.#refuse(asked, deletedWords(cluster))
+        return
+      }
+      wasSeen ||= isSeen
       const seen = this.#requests.get({ name: request })
       const state = seen ? stateOf(seen) : ({ kind: 'pending' } as const)
       const isAccepted = isClusterName(cluster) && members.isAccepted(cluster)
@@ -448,6 +511,9 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     this.#options.record({ cluster: short, agent: name, address, ...fact })
   }
 }
+
+const deletedWords = (cluster: string): string =>
+  `ManagedCluster ${cluster} was deleted after this was asked; the cluster must join anew, with a new join token`
 
 /** Who must do what, in words a person can act on. */
 function wantedWords(cluster: string, request: string, state: string, isAccepted: boolean): string {

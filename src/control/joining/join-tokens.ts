@@ -14,6 +14,14 @@ interface TokenRecord {
   readonly isApproved?: boolean
   /** SHA-256 of the public key that spent it, hex: the same key may ask again, as after a crash */
   readonly usedBy?: string
+  /** uid of the ManagedCluster that was asked for with it: where that is gone, so is what it was good for */
+  readonly member?: string
+}
+
+/** A token that counts for a key, as it was read. */
+export interface ShownToken {
+  readonly record: TokenRecord
+  readonly stored: KubeObject
 }
 
 /** Why a token does not count; said to whoever shows it, and in the audit trail. */
@@ -63,28 +71,46 @@ export class JoinTokens {
   }
 
   /**
-   * Spends a token for a key; `approved` where its maker said yes ahead. A token that this key has spent before counts as well, also after it expired: what was asked with it may
-   * wait for a decision.
+   * Looks whether a token counts for a key. One that this key has spent before counts as well, also after it expired: what was asked
+   * with it may wait for a decision.
    * @throws KubeError where the hub's API cannot be asked
    */
-  async spend(
+  async look(
     secret: string,
     { cluster, key }: { readonly cluster: string; readonly key: string },
     signal: AbortSignal,
-  ): Promise<'spent' | 'approved' | TokenFault> {
+  ): Promise<ShownToken | TokenFault> {
     const digest = sha256(Buffer.from(secret))
-    const spent = ({ isApproved }: TokenRecord) => (isApproved ? 'approved' : 'spent')
+    const stored = await this.#hub.get(secrets, { name: nameOf(digest), namespace: this.#namespace }, signal)
+    const record = stored && recordIn(stored)
+    if (!stored || !record || !isSame(record.sha256, digest)) return 'unknown'
+    if (record.cluster !== cluster) return 'foreign'
+    if (record.usedBy !== undefined && record.usedBy !== key) return 'used'
+    if (record.usedBy === undefined && record.expiresAt <= this.#clock.now()) return 'expired'
+    return { record, stored }
+  }
+
+  /**
+   * Spends it for the key, and for this ManagedCluster: where that is deleted the token is good for nothing any more.
+   * @param member uid of it
+   * @param seen as `look` found it
+   * @throws KubeError where the hub's API does not take it
+   */
+  async spend(
+    secret: string,
+    { cluster, key, member }: { readonly cluster: string; readonly key: string; readonly member: string },
+    seen: ShownToken,
+    signal: AbortSignal,
+  ): Promise<'spent' | TokenFault> {
     for (let attempt = 1; ; attempt++) {
-      const stored = await this.#hub.get(secrets, { name: nameOf(digest), namespace: this.#namespace }, signal)
-      const record = stored && recordIn(stored)
-      if (!stored || !record || !isSame(record.sha256, digest)) return 'unknown'
-      if (record.cluster !== cluster) return 'foreign'
-      if (record.usedBy !== undefined) return record.usedBy === key ? spent(record) : 'used'
-      if (record.expiresAt <= this.#clock.now()) return 'expired'
+      const shown = attempt === 1 ? seen : await this.look(secret, { cluster, key }, signal)
+      if (typeof shown === 'string') return shown
+      const { record, stored } = shown
+      if (record.usedBy !== undefined && record.member !== undefined) return 'spent'
       try {
         // The version it was read at: of two keys that come at once, one finds it used.
-        await this.#hub.replace(secrets, secretOf({ ...record, usedBy: key }, this.#namespace, stored), signal)
-        return spent(record)
+        await this.#hub.replace(secrets, secretOf({ ...record, usedBy: key, member }, this.#namespace, stored), signal)
+        return 'spent'
       } catch (error) {
         const raced = isKubeError(error, 'conflict') || isKubeError(error, 'not_found')
         if (!raced || attempt >= CONFLICT_ATTEMPTS) throw error
@@ -146,13 +172,15 @@ function recordIn({ data }: KubeObject): TokenRecord | undefined {
   if (typeof text !== 'string') return undefined
   try {
     const record = JSON.parse(Buffer.from(text, 'base64').toString()) as Partial<TokenRecord> | null
-    const { sha256: digest, cluster, expiresAt, isApproved, usedBy } = record ?? {}
+    const { sha256: digest, cluster, expiresAt, isApproved, usedBy, member } = record ?? {}
     const isWhole = typeof digest === 'string' && typeof cluster === 'string' && typeof expiresAt === 'number'
-    if (!isWhole || (usedBy !== undefined && typeof usedBy !== 'string')) return undefined
+    const areTexts = [usedBy, member].every((one) => one === undefined || typeof one === 'string')
+    if (!isWhole || !areTexts) return undefined
     return {
       ...{ sha256: digest, cluster, expiresAt },
       ...(isApproved === true && { isApproved }),
       ...(usedBy !== undefined && { usedBy }),
+      ...(member !== undefined && { member }),
     }
   } catch {
     return undefined // written by somebody else: it opens nothing

@@ -74,6 +74,11 @@ export class Members implements Membership, AsyncDisposable {
     return this.#informer.isSynced
   }
 
+  /** Resolves when every member is known. @throws the signal's reason */
+  synced(signal: AbortSignal): Promise<void> {
+    return this.#informer.synced(signal)
+  }
+
   get(cluster: string): ManagedCluster | undefined {
     return this.#informer.get({ name: cluster })
   }

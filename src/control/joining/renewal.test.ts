@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JoinStep } from '#ingest'
-import { type Clock, systemClock } from '#model'
+import { type Clock, type ClusterName, systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { decodeRequest, encodeResponse, type JoinRequest } from '#wire'
 import { IdentityFiles } from '../../pipeline/agent/join/identity-files.ts'
 import { Membership } from '../../pipeline/agent/join/membership.ts'
 import type { Transport } from '../../pipeline/agent/types.ts'
-import { accept } from './decisions.ts'
+import { accept, refuse } from './decisions.ts'
 import { aJoiningHub, aMachine, cluster, type JoiningHub, told } from './testing/joining-hub.ts'
 
 /*
@@ -73,11 +73,14 @@ async function lives({
   days,
   offsetMs = () => 0,
   backAt = 0,
+  events = [],
 }: {
   readonly days: number
   readonly offsetMs?: (day: number) => number
   /** the day from which on the hub answers */
   readonly backAt?: number
+  /** what happens to the member, and on which day */
+  readonly events?: readonly (readonly [day: number, happens: (name: ClusterName) => Promise<unknown>])[]
 }) {
   const name = cluster(`m${n++}`)
   const { key, asked } = aMachine(name, await hub.tokens.issue(name, DAY_MS))
@@ -94,12 +97,14 @@ async function lives({
   const beganAt = nowMs
   const day = () => (nowMs - beganAt) / DAY_MS
   const end = new AbortController()
+  const left = [...events]
   const clock: Clock = {
     now: () => nowMs + offsetMs(day()),
     async sleep(ms, signal) {
       await turn()
       if (signal?.aborted) return
       nowMs += ms
+      while (left[0] && left[0][0] <= day()) await left.shift()?.[1](name)
       if (day() < days) return
       end.abort()
       await new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve(), { once: true }))
@@ -119,7 +124,8 @@ async function lives({
   })
   await new Promise<void>((resolve) => end.signal.addEventListener('abort', () => resolve(), { once: true }))
   await membership[Symbol.asyncDispose]()
-  return { renewals, membership, kept: await new IdentityFiles(at).member() }
+  const refusals = hub.facts.filter(({ event, cluster: of }) => event === 'join_refused' && of === name).length
+  return { renewals, refusals, membership, kept: await new IdentityFiles(at).member() }
 }
 
 describe('the certificate of a member that lives for months', () => {
@@ -150,6 +156,24 @@ describe('the certificate of a member that lives for months', () => {
     expect(renewals.length).toBeLessThanOrEqual(4)
     expect(renewals.filter((day) => day >= 10 && day < 30)).not.toEqual([])
     expect(Math.max(...renewals.map((day, index) => day - (renewals[index - 1] ?? 0)))).toBeLessThan(23)
+  })
+
+  it('is not renewed while the member is denied, asked for once a day, and renewed when it is accepted again, also after its end', {
+    timeout: 60_000,
+  }, async () => {
+    const isAccepted = (name: ClusterName, is: boolean) => expect.poll(() => hub.members.isAccepted(name)).toBe(is)
+    const { renewals, refusals } = await lives({
+      days: 50,
+      events: [
+        [10, (name) => refuse({ hub: hub.kube, cluster: name }).then(() => isAccepted(name, false))],
+        [40, (name) => accept({ hub: hub.kube, cluster: name }).then(() => isAccepted(name, true))],
+      ],
+    })
+    expect(renewals).toHaveLength(1)
+    expect(renewals[0]).toBeGreaterThan(40)
+    expect(renewals[0]).toBeLessThan(41.1)
+    expect(refusals).toBeGreaterThan(15)
+    expect(refusals).toBeLessThan(21)
   })
 
   it.each([

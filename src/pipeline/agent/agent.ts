@@ -29,7 +29,7 @@ import { type OriginalConfig, planOfConfig } from './config-plan.ts'
 import { agentMetrics } from './metrics.ts'
 import { PlanFile } from './plan-file.ts'
 import { inTurn, laneOf, Unreadable } from './sources.ts'
-import type { Transport } from './types.ts'
+import type { HubTrust, Transport } from './types.ts'
 import { packed, Uplink } from './uplink.ts'
 
 /** What an agent runs with; durations in ms, sizes in bytes. */
@@ -40,8 +40,8 @@ export interface AgentOptions {
   readonly transport: Transport
   /** for the registration; asked at each attempt. undefined: a certificate tells who we are */
   readonly token: () => Promise<string | undefined>
-  /** told by which authorities the hub is known, where we are a member; PEM */
-  readonly onTrust?: (roots: string) => void
+  /** told by what the hub is known, where we are a member */
+  readonly onTrust?: (trust: HubTrust) => void
   /** the cluster's client with this limit of one request, ms; asked for each round */
   readonly kube: (timeoutMs: number) => KubeClient
   /** buffer and plan are kept here; one agent at a time */

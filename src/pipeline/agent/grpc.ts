@@ -357,8 +357,13 @@ function faultOf(details: string, address: string, cause: Error): LinkError {
     return make('unreachable', `the name in ${address} cannot be resolved; check INGESTER_ADDRESS`)
   if (/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|Deadline/i.test(details))
     return make('unreachable', `${address} does not answer; check the route and firewalls`)
-  if (/expired/i.test(details))
-    return make('certificate_expired', `the certificate of ${address} has expired; renew it on the hub`)
+  if (/expired|not yet valid/i.test(details)) {
+    const now = new Date().toISOString().slice(0, 16)
+    return make(
+      'certificate_expired',
+      `the certificate of ${address} ${/expired/i.test(details) ? 'has expired' : 'is not valid yet'} by the clock of this machine, which says ${now} UTC; where that is wrong set it (NTP), else renew the certificate on the hub`,
+    )
+  }
   if (UNKNOWN_CA.test(details)) {
     return make(
       'unknown_ca',

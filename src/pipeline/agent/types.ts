@@ -8,6 +8,14 @@ export interface Link extends AsyncDisposable {
   readonly messages: AsyncIterable<Uint8Array>
 }
 
+/** What the hub tells a member of itself. */
+export interface HubTrust {
+  /** PEM of the authorities it is known by from now on; '': as before */
+  readonly roots: string
+  /** host:port where it is from now on, in the order they are to be tried; none: as before */
+  readonly addresses: readonly string[]
+}
+
 /** A way to the hub: gRPC, or a pair of queues in tests. */
 export interface Transport {
   /** @throws LinkError where the hub cannot be reached or refuses */

@@ -19,7 +19,7 @@ import type { BatchBuffer } from './buffer.ts'
 import type { BatchRecord, BufferRecord } from './buffer-record.ts'
 import type { OriginalConfig } from './config-plan.ts'
 import { Fresh } from './fresh.ts'
-import type { Link, Transport } from './types.ts'
+import type { HubTrust, Link, Transport } from './types.ts'
 import { decide, type Effect, type Event, initial, type State, wakeAt } from './uplink-machine.ts'
 
 export interface UplinkOptions {
@@ -34,8 +34,8 @@ export interface UplinkOptions {
   readonly onPlan: (bytes: Uint8Array) => void
   /** what a hub of the original says instead; undefined: it took a batch and said nothing before, as one without MetricSources does */
   readonly onConfig: (config: OriginalConfig | undefined) => void
-  /** PEM of the authorities the hub is known by from now on */
-  readonly onTrust?: (roots: string) => void
+  /** by what the hub is known from now on, and where it is */
+  readonly onTrust?: (trust: HubTrust) => void
   /** a stream begins: what is said only while there is one can be said */
   readonly onLive?: () => void
   readonly health: () => {
@@ -601,7 +601,7 @@ export class Uplink {
         this.#dispatch({ type: 'resync' })
         return
       case 'joinState':
-        if (payload.value.phase === 'trust') this.#options.onTrust?.(payload.value.roots)
+        if (payload.value.phase === 'trust') this.#options.onTrust?.(payload.value)
         return
       case 'goodbye': {
         const { code, message, retryAfterMs } = payload.value

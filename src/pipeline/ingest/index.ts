@@ -14,7 +14,7 @@
 export { type Divided, type DivisionOptions, divideLogs, type FormerLog } from './division.ts'
 export { BaseMismatchError, ClusterNotConnectedError, IngestBusyError, InvalidBatchError } from './errors.ts'
 export { type Accepted, Ingester, type IngesterOptions, type Offer } from './ingester.ts'
-export type { JoinAsked, JoinDesk, JoinStep } from './line/join-desk.ts'
+export type { HubTrust, JoinAsked, JoinDesk, JoinStep } from './line/join-desk.ts'
 export type { StreamLimits } from './line/limits.ts'
 export type { PeerCertificate, Presented } from './line/presented.ts'
 export type { LogSink } from './log-consumer.ts'

@@ -38,6 +38,8 @@ export interface AuthorityOptions {
   readonly certificateLifeMs?: number
   /** after its end a certificate still proves who asks for the next one, ms; default 30 days */
   readonly renewalGraceMs?: number
+  /** until a new CA signs beside a former one, ms; default 0. Who verifies members, and other processes, need that long to hear of it */
+  readonly activeAfterMs?: number
   readonly clock?: Clock
   readonly logger?: Logger
 }
@@ -182,9 +184,13 @@ export class Authority {
 
   /**
    * Lets a new CA take over; the former one stays trusted until all it signed has ended, or until `end`.
-   * @param activeAfterMs until it signs; default 0. Other processes need that long to hear of it
+   * @param activeAfterMs until it signs; default: that of the options
    */
-  async rotate({ activeAfterMs = 0 }: { readonly activeAfterMs?: number } = {}): Promise<Root> {
+  async rotate({
+    activeAfterMs = this.#options.activeAfterMs ?? 0,
+  }: {
+    readonly activeAfterMs?: number
+  } = {}): Promise<Root> {
     if (this.#options.given)
       throw new AuthorityUnusableError("the hub's CA is given by files: give it another one to rotate it")
     const entry = await this.#newEntry(this.#now() + activeAfterMs)

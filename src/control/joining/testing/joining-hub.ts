@@ -6,7 +6,7 @@ import { API_CLIENT_SIGNER, Authority, folderStore } from '#authority'
 import { certificateReconcilers } from '#certificates'
 import { Manager } from '#controller'
 import type { JoinAsked, JoinStep } from '#ingest'
-import { ocmKinds } from '#kinds'
+import { clusterConnection, ocmKinds } from '#kinds'
 import { createKubeClient, type KubeClient } from '#kube'
 import { type ClusterName, parseClusterName, systemClock } from '#model'
 import { silentLogger } from '#runtime'
@@ -29,12 +29,16 @@ export interface JoiningHub extends AsyncDisposable {
   readonly facts: JoinFact[]
 }
 
-export async function aJoiningHub(options: Partial<HubJoinsOptions> = {}): Promise<JoiningHub> {
+/** @param activeAfterMs until a new CA signs */
+export async function aJoiningHub({
+  activeAfterMs = 0,
+  ...options
+}: Partial<HubJoinsOptions> & { readonly activeAfterMs?: number } = {}): Promise<JoiningHub> {
   const directory = await mkdtemp(join(tmpdir(), 'joining-'))
   const { clock = systemClock } = options
-  const authority = await Authority.open({ store: folderStore(directory), clock })
+  const authority = await Authority.open({ store: folderStore(directory), clock, activeAfterMs })
   const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'hub' })
-  for (const kind of ocmKinds) await server.objects.put(kind.crd() as unknown as ApiObject)
+  for (const kind of [...ocmKinds, clusterConnection]) await server.objects.put(kind.crd() as unknown as ApiObject)
   await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
   const token = 'of-the-hub'
   const listener = await listenApi({

@@ -177,11 +177,64 @@ describe('a membership', () => {
       ...{ store: new IdentityFiles(at), version: '1', clock: systemClock, random: () => 0.5, logger: silentLogger },
       onRenewed: () => undefined,
     })
-    membership.trust(`${authority.pem}${(await TestAuthority.make('next')).pem}`)
-    membership.trust('')
-    membership.trust('nonsense')
+    const next = await TestAuthority.make('next')
+    for (const roots of [`${authority.pem}${next.pem}`, '', 'nonsense']) membership.trust({ roots, addresses: [] })
     await membership[Symbol.asyncDispose]()
     expect(membership.identity.roots.match(/BEGIN CERTIFICATE/g)).toHaveLength(2)
     expect((await new IdentityFiles(at).member())?.roots).toBe(membership.identity.roots)
+  })
+
+  it('follows the addresses of the hub, and keeps the one that was good until another one is', async () => {
+    const at = folder()
+    const identity = await member(at, await authority.sign('west', 'client'))
+    const membership = new Membership(identity, {
+      ...{ store: new IdentityFiles(at), version: '1', clock: systemClock, random: () => 0.5, logger: silentLogger },
+      onRenewed: () => undefined,
+    })
+    const tells = (addresses: readonly string[], by: string) => {
+      membership.trust({ roots: '', addresses }, by)
+      return membership.identity.hub.addresses
+    }
+    expect(tells(['new:9443'], 'hub:9443')).toEqual(['new:9443', 'hub:9443'])
+    expect(tells([], 'hub:9443')).toEqual(['new:9443', 'hub:9443'])
+    expect(tells(['no address'], 'hub:9443')).toEqual(['new:9443', 'hub:9443'])
+    expect(tells(Array(9).fill('many:1'), 'hub:9443')).toEqual(['new:9443', 'hub:9443'])
+    expect(tells(['new:9443', 'second:9443'], 'new:9443')).toEqual(['new:9443', 'second:9443'])
+    await membership[Symbol.asyncDispose]()
+    expect((await new IdentityFiles(at).member())?.hub.addresses).toEqual(['new:9443', 'second:9443'])
+  })
+
+  /** Of a member whose certificate is good for days: it has no reason to ask but that it is not served. */
+  async function notServed(...answers: readonly (readonly Reply[])[]) {
+    const at = folder()
+    const identity = await member(at, await authority.sign('west', 'client'))
+    const said: string[] = []
+    const logger = {
+      ...silentLogger,
+      error: (facts: object, text: string) => said.push(`${text} ${(facts as { err: Error }).err.message}`),
+    }
+    const { asked, transport } = aHub(...answers)
+    const membership = new Membership(identity, {
+      ...{ store: new IdentityFiles(at), version: '1', clock: systemClock, random: () => 0.5, logger },
+      ...{ transport: () => transport, onRenewed: () => undefined },
+    })
+    return { membership, asked, said }
+  }
+
+  it('asks why once the hub ended three streams before it served them, says it, and asks no more until it is served', async () => {
+    const no = goodbye('join_refused', 'the hub does not accept the cluster any more')
+    const { membership, asked, said } = await notServed([no], [no])
+    await using _membership = membership
+    for (let stream = 0; stream < 2; stream++) membership.refused()
+    expect(asked).toEqual([])
+    for (let stream = 0; stream < 20; stream++) membership.refused()
+    await expect.poll(() => said.length).toBe(1)
+    expect(said[0]).toMatch(/not asked for again until .* does not accept the cluster/)
+    for (let stream = 0; stream < 20; stream++) membership.refused()
+    membership.welcomed()
+    membership.refused('revoked')
+    await expect.poll(() => said.length).toBe(2)
+    for (let stream = 0; stream < 20; stream++) membership.refused('revoked')
+    expect(asked).toHaveLength(2)
   })
 })

@@ -1,8 +1,11 @@
 import { type Clock, FleetError } from '#model'
 import type { Logger } from '#runtime'
+import { areHubAddresses, MAX_HUB_ADDRESSES } from '#wire'
+import type { HubTrust } from '../types.ts'
 import { certificateRequest, newKey } from './certificate-request.ts'
-import type { Asking, MemberIdentity } from './identity.ts'
+import type { Asking, HubEnds, MemberIdentity } from './identity.ts'
 import { answered, type JoinOptions } from './join.ts'
+import { JoinError } from './join-error.ts'
 import { lifeOf, renewalBy } from './renewal-time.ts'
 
 export interface MembershipOptions extends Pick<JoinOptions, 'store' | 'version' | 'transport'> {
@@ -15,20 +18,39 @@ export interface MembershipOptions extends Pick<JoinOptions, 'store' | 'version'
 
 /** Longest sleep: timers of more than 24 days fire at once, and a clock may be set meanwhile. */
 const LOOK_EVERY_MS = 3_600_000
-/** After a no: a person may change it. */
-const REFUSED_MS = 300_000
+/** What went wrong here, such as a disk that is full, may go well soon. */
+const FAILED_MS = 300_000
+/** After a no: a person may change it, and then the stream is served again, or not before this. */
+const REFUSED_MS = 24 * 3_600_000
+/** Streams that the hub ends before it serves them, until it is asked why: a renewal is told. */
+const REFUSALS = 3
+/** The answer to that is not waited for longer: where the hub is away, it is no answer. */
+const WHY_MS = 30_000
 
-/** An identity that is kept good: its certificate is renewed in time, also one that ended while the agent was away, and it follows the hub's authorities. */
+/**
+ * An identity that is kept good: its certificate is renewed in time, also one that ended while the agent was away, and it follows
+ * the hub's authorities and addresses. Once the hub says no, it says so and asks no more until it is served again, or a day later.
+ */
 export class Membership implements AsyncDisposable {
   readonly #options: MembershipOptions
   readonly #stop = new AbortController()
   readonly #running: Promise<void>
   #identity: MemberIdentity
   #writing: Promise<void> = Promise.resolve()
+  /** when it is renewed next, by our clock */
+  #at: number
+  #refusals = 0
+  #isTurnedDown = false
+  /** since it was served last */
+  #hasAskedWhy = false
+  /** the question that is due is that one */
+  #isAskingWhy = false
+  #wake = new AbortController()
 
   constructor(identity: MemberIdentity, options: MembershipOptions) {
     this.#identity = identity
     this.#options = options
+    this.#at = this.#renewalAt(false)
     this.#running = this.#run()
   }
 
@@ -36,15 +58,41 @@ export class Membership implements AsyncDisposable {
     return this.#identity
   }
 
-  /** The hub says by which authorities it is known from now on. What the disk does not take is said again by the next stream. */
-  trust(roots: string): void {
-    if (roots === this.#identity.roots || !roots.includes('BEGIN CERTIFICATE')) return
+  /**
+   * The hub says by which authorities it is known from now on, and where it is. What the disk does not take is said again by the next stream.
+   * @param by the address it said so at: where that is none of the new ones, it stays the last of them until another one was good
+   */
+  trust({ roots, addresses }: HubTrust, by?: string): void {
     const { logger } = this.#options
-    this.#identity = { ...this.#identity, roots }
-    logger.info({}, 'the hub is known by other authorities from now on')
+    const before = this.#identity
+    const isKnownAnew = roots !== before.roots && roots.includes('BEGIN CERTIFICATE')
+    const hub = followed(before.hub, addresses, by)
+    if (!isKnownAnew && hub === before.hub) return
+    this.#identity = { ...before, hub, ...(isKnownAnew && { roots }) }
+    if (isKnownAnew) logger.info({}, 'the hub is known by other authorities from now on')
+    if (hub !== before.hub) logger.info({ addresses: hub.addresses }, 'the hub is at these addresses from now on')
     this.#keep(this.#identity).catch((error: unknown) =>
-      logger.error({ err: FleetError.from(error) }, "the hub's authorities could not be kept"),
+      logger.error({ err: FleetError.from(error) }, 'what the hub said of itself could not be kept'),
     )
+  }
+
+  /** The hub serves our stream: what it said no to, it may say yes to now. */
+  welcomed(): void {
+    this.#refusals = 0
+    this.#hasAskedWhy = false
+    if (!this.#isTurnedDown) return
+    this.#isTurnedDown = false
+    this.#renewFrom(this.#renewalAt(false))
+  }
+
+  /** The hub was reached, and did not serve our stream; or it did, and said that our certificate counts no more. */
+  refused(how?: 'revoked'): void {
+    this.#refusals += how === 'revoked' ? REFUSALS : 1
+    if (this.#refusals < REFUSALS || this.#hasAskedWhy) return
+    this.#options.logger.warn({}, 'the hub does not serve this member: it is asked why')
+    this.#hasAskedWhy = true
+    this.#isAskingWhy = true
+    this.#renewFrom(this.#options.clock.now())
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -59,29 +107,54 @@ export class Membership implements AsyncDisposable {
     return this.#writing
   }
 
+  #renewFrom(at: number): void {
+    this.#at = at
+    this.#wake.abort()
+  }
+
   async #run(): Promise<void> {
-    const { clock, logger, onRenewed } = this.#options
+    const { clock } = this.#options
     const { signal } = this.#stop
-    let at = this.#renewalAt(false)
     while (!signal.aborted) {
-      const leftMs = at - clock.now()
+      const leftMs = this.#at - clock.now()
       // The clock was set back meanwhile, by more than can be waited for.
-      if (leftMs > 2 * this.#lifeMs()) at = this.#renewalAt(false)
+      if (leftMs > 2 * this.#lifeMs()) this.#at = this.#renewalAt(false)
       else if (leftMs > 0) {
-        await clock.sleep(Math.min(leftMs, LOOK_EVERY_MS), signal)
-      } else
-        try {
-          await this.#renew(signal)
-          at = this.#renewalAt(true)
-          const until = new Date(lifeOf(this.#identity.certificate).to).toISOString()
-          logger.info({ until }, 'the certificate was renewed')
-          onRenewed()
-        } catch (error) {
-          if (signal.aborted) return
-          logger.error({ err: FleetError.from(error) }, 'the certificate was not renewed')
-          at = clock.now() + REFUSED_MS
-        }
+        this.#wake = new AbortController()
+        await clock.sleep(Math.min(leftMs, LOOK_EVERY_MS), AbortSignal.any([signal, this.#wake.signal]))
+      } else await this.#renewOrSay(signal)
     }
+  }
+
+  async #renewOrSay(signal: AbortSignal): Promise<void> {
+    const { logger, onRenewed } = this.#options
+    const late = this.#isAskingWhy ? AbortSignal.timeout(WHY_MS) : undefined
+    this.#isAskingWhy = false
+    try {
+      await this.#renew(late ? AbortSignal.any([signal, late]) : signal)
+      this.#isTurnedDown = false
+      this.#at = this.#renewalAt(true)
+      const until = new Date(lifeOf(this.#identity.certificate).to).toISOString()
+      logger.info({ until }, 'the certificate was renewed')
+      onRenewed()
+    } catch (error) {
+      if (signal.aborted) return
+      if (!late?.aborted) return this.#failed(FleetError.from(error))
+      // Asked again when it ended as many streams more.
+      this.#refusals = 0
+      this.#hasAskedWhy = false
+      this.#at = this.#renewalAt(false)
+    }
+  }
+
+  #failed(error: FleetError): void {
+    const { clock, logger } = this.#options
+    this.#isTurnedDown = error instanceof JoinError
+    const until = this.#isTurnedDown
+      ? ': it is not asked for again until the hub serves this member, or a day later'
+      : ''
+    logger.error({ err: error }, `the certificate was not renewed${until}`)
+    this.#at = clock.now() + Math.min(this.#isTurnedDown ? REFUSED_MS : FAILED_MS, this.#lifeMs())
   }
 
   #renewalAt(isNew: boolean): number {
@@ -100,8 +173,9 @@ export class Membership implements AsyncDisposable {
     const asking = await this.#asking(former)
     const say = (sentence: string) => logger.info({}, `renewal of the certificate: ${sentence}`)
     const next = await answered(asking, { ...this.#options, say, signal }, former)
-    // What it was told meanwhile of the hub's authorities stays.
-    this.#identity = this.#identity === former ? next : { ...next, roots: this.#identity.roots }
+    // What it was told meanwhile of the hub stays.
+    const { hub, roots } = this.#identity
+    this.#identity = this.#identity === former ? next : { ...next, hub, roots }
     if (this.#identity !== next) await this.#keep(this.#identity)
   }
 
@@ -117,4 +191,12 @@ export class Membership implements AsyncDisposable {
     await this.#options.store.ask(asking)
     return asking
   }
+}
+
+/** The same where nothing is new. An address that was never tried must not be the only one. */
+function followed(hub: HubEnds, told: readonly string[], by: string | undefined): HubEnds {
+  if (!areHubAddresses(told)) return hub
+  const rest = by === undefined ? hub.addresses : [by]
+  const addresses = [...new Set([...told, ...rest])].slice(0, MAX_HUB_ADDRESSES)
+  return addresses.join() === hub.addresses.join() ? hub : { ...hub, addresses }
 }

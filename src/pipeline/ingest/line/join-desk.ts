@@ -13,6 +13,14 @@ export interface JoinAsked {
   readonly address: string
 }
 
+/** By what members know this hub, and where they reach it. */
+export interface HubTrust {
+  /** PEM of the authorities whose certificate it shows; '': not told */
+  readonly roots: string
+  /** host:port, in the order they are to be tried; none: not told */
+  readonly addresses: readonly string[]
+}
+
 /** How it stands. Nothing follows `joined` and `over`. */
 export type JoinStep =
   /** somebody must decide; the message says who, and what is to be done */

@@ -17,6 +17,7 @@ import { certificateOf } from './peer-certificate.ts'
 import type { ServerTls } from './types.ts'
 
 const RELOAD_EVERY_MS = 1_000
+const UNVERIFIED_EVERY_MS = 60_000
 
 export interface ListenerOptions {
   readonly host: string
@@ -61,6 +62,8 @@ export class Listener implements AsyncDisposable {
   #reload: NodeJS.Timeout | undefined
   #fingerprint = ''
   #isDoubtful = false
+  #unverified = 0
+  #unverifiedSaidAt = Number.NEGATIVE_INFINITY
   readonly #sockets = new Map<string, Socket>()
   /** those that may speak HTTP/2, and so answer when they are asked */
   readonly #heard = new Map<string, Heard>()
@@ -193,6 +196,7 @@ export class Listener implements AsyncDisposable {
     tls.on('secureConnection', (secured: TLSSocket) => {
       const socket = this.#sockets.get(peerOf(secured))
       if (socket) this.#handshakes.finished(socket)
+      this.#noteUnverified(secured)
       secured.on('error', (error) => this.#options.logger.debug({ error: error.message }, 'a connection broke'))
       // One that is not revoked, and does not count for another reason, its stream is told.
       const certificate = secured.authorized ? certificateOf(secured.getPeerCertificate()) : undefined
@@ -216,6 +220,25 @@ export class Listener implements AsyncDisposable {
       })
     }, RELOAD_EVERY_MS)
     this.#reload.unref()
+  }
+
+  /** It counts as none. Where many do not verify, the CA that signed them is gone from here: said once in a while, as anybody can show one. */
+  #noteUnverified(secured: TLSSocket): void {
+    if (secured.authorized || !secured.getPeerX509Certificate()) return
+    this.#unverified++
+    const now = performance.now()
+    if (now < this.#unverifiedSaidAt + UNVERIFIED_EVERY_MS) return
+    this.#unverifiedSaidAt = now
+    const { subject } = secured.getPeerCertificate()
+    this.#options.logger.warn(
+      {
+        peer: peerOf(secured),
+        subject: String(subject?.CN).slice(0, 200),
+        why: secured.authorizationError,
+        shown: this.#unverified,
+      },
+      'an agent shows a certificate that does not verify here: where the CA that signs members was replaced without an overlap, restore it from a backup, or let the clusters join anew',
+    )
   }
 
   async #reloadTls(files: ServerTls): Promise<void> {

@@ -3,7 +3,7 @@ import { type AgentFacts, type Clock, type ClusterName, type OwnerPlace, ownerNa
 import { type Logger, type Metrics, silentLogger } from '#runtime'
 import { COLLECTOR_METHOD, type JoinRequest } from '#wire'
 import { grpcStatus } from '../line/grpc-status.ts'
-import type { JoinDesk, JoinStep } from '../line/join-desk.ts'
+import type { HubTrust, JoinDesk, JoinStep } from '../line/join-desk.ts'
 import { defaultLimits, type StreamLimits } from '../line/limits.ts'
 import type { Arrival } from '../line/line.ts'
 import type { Presented } from '../line/presented.ts'
@@ -33,8 +33,8 @@ export interface AgentServerOptions {
   readonly ingester: StreamIngester
   /** who is no member yet may ask here to become one; absent: nobody may */
   readonly joins?: JoinDesk
-  /** PEM of the authorities this hub is known by, told to members; asked now and then. Default: not told */
-  readonly trust?: () => string
+  /** by what this hub is known, told to members; asked now and then. Default: not told */
+  readonly trust?: () => HubTrust
   /**
    * This process owns a part of the clusters only: streams of the others are brought to their owners, and theirs come here,
    * by sockets in this directory, which nobody else may look into. Absent: it owns all.

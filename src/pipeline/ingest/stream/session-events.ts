@@ -1,7 +1,7 @@
 import type { ClusterName, FleetError, Loss, Plan, SequenceRange } from '#model'
 import type { ConnectRequest, JoinRequest, ResponseInit } from '#wire'
 import type { Offer } from '../ingester.ts'
-import type { JoinStep } from '../line/join-desk.ts'
+import type { HubTrust, JoinStep } from '../line/join-desk.ts'
 import type { StreamLimits } from '../line/limits.ts'
 import type { Peer, Verdict } from './types.ts'
 
@@ -90,8 +90,8 @@ export interface SessionWorld {
   knows(cluster: ClusterName): boolean
   /** whether machines that are no members yet may ask */
   readonly takesJoins?: boolean
-  /** PEM of the authorities this hub is known by, told to members; '': not told */
-  trust?(): string
+  /** by what this hub is known, told to members */
+  trust?(): HubTrust
   received(cluster: ClusterName, origin: string): readonly SequenceRange[]
   heardTo(cluster: ClusterName, origin: string): number | undefined
   planOf(cluster: ClusterName): Plan | undefined

@@ -121,9 +121,10 @@ describe('the listener of agents', () => {
     east.socket.destroy()
   })
 
-  it('tells members by which authorities the hub is known, again when those change, and nobody else', async () => {
+  it('tells members by which authorities the hub is known and where it is, again when that changes, and nobody else', async () => {
     let roots = 'FIRST'
-    await using hub = await aHub({ tls: files, trust: () => roots })
+    let addresses: string[] = []
+    await using hub = await aHub({ tls: files, trust: () => ({ roots, addresses }) })
     const { address } = hub.server
     hub.credentials.grant('west', 'west', 'certificate')
     const pair = await authority.sign('west', 'client')
@@ -138,7 +139,10 @@ describe('the listener of agents', () => {
     expect(await member.next('joinState')).toMatchObject({ phase: 'trust', roots: 'FIRST' })
     roots = 'FIRST SECOND'
     expect(await member.next('joinState')).toMatchObject({ phase: 'trust', roots: 'FIRST SECOND' })
+    addresses = ['new.example:9443', 'old.example:9443']
+    expect(await member.next('joinState')).toMatchObject({ phase: 'trust', roots: 'FIRST SECOND', addresses })
     roots = ''
+    addresses = []
     const { agent: again } = await OwnAgent.connect({ address, credentials: trusting(pair) })
     await using _again = again
     roots = 'SECOND'
@@ -148,7 +152,9 @@ describe('the listener of agents', () => {
   })
 
   it('takes a certificate that does not verify for none at all', async () => {
-    await using hub = await aHub({ tls: files })
+    const warned: string[] = []
+    const logger = { ...silentLogger, warn: (_: object, sentence: string) => void warned.push(sentence) }
+    await using hub = await aHub({ tls: files, logger: { ...logger, child: () => logger } })
     const { address } = hub.server
     hub.credentials.grant('west', 'west', 'certificate')
     const stranger = await (await TestAuthority.make('stranger')).sign('west', 'client')
@@ -158,6 +164,7 @@ describe('the listener of agents', () => {
       client.send(hello({}))
       expect(await client.next('goodbye')).toMatchObject({ code: 'unauthenticated' })
     }
+    expect(warned.filter((sentence) => /does not verify here.*restore it.*join anew/.test(sentence))).toHaveLength(1)
     await using agent = new StreamClient({ address, credentials: trusting(expired), token: 'west-token' })
     agent.send(hello({ token: 'west-token' }))
     await agent.next('welcome')

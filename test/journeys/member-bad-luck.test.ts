@@ -1,0 +1,213 @@
+import { randomInt } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { accessForContext, createKubeClient, loadKubeconfig, type OwnedKubeClient } from '#kube'
+import { conditionOf, managedClusters } from '../../src/control/registration/objects.ts'
+import { CONDITIONS } from '../../src/control/registration/words.ts'
+import { clusterpulse, eventually, type Running } from '../process.ts'
+import { SilentProxy } from '../silent-proxy.ts'
+
+const SLOW_MS = 90_000
+const faketime = ['x86_64', 'aarch64']
+  .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
+  .find((path) => existsSync(path))
+/** Of a link that stalls: less than a stream may be silent. */
+const STALL_MS = 6_000
+
+/** Members, joined and run with the commands people have, and what may happen to them. */
+describe('a member', () => {
+  let directory: string
+  let hub: Running | undefined
+  let kube: OwnedKubeClient | undefined
+  const running: Running[] = []
+  const ports = { page: aPort(), api: aPort(), agents: aPort(), moved: aPort() }
+  const data = () => join(directory, 'hub')
+  const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+    const one = clusterpulse(args, { env })
+    running.push(one)
+    return one
+  }
+
+  async function startHub(folder: string, agents: number, env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const where = ['--port', `${ports.page}`, '--control-plane-port', `${ports.api}`, '--ingester-port', `${agents}`]
+    hub = start(['up', '--kubeconfig', join(directory, 'fleet'), '--data-dir', folder, ...where], env)
+    await hub.says(/on http:\S+/, SLOW_MS)
+    await kube?.[Symbol.asyncDispose]()
+    kube = createKubeClient(await accessForContext(await loadKubeconfig([join(folder, 'kubeconfig')])))
+  }
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'member-bad-luck-'))
+    const size = ['--clusters', '1', '--nodes', '1', '--pods', '4', '--kubeconfig-out', join(directory, 'fleet')]
+    await start(['simulate', ...size]).says(/kubeconfig in/, SLOW_MS)
+    await startHub(data(), ports.agents)
+  }, 120_000)
+  afterAll(async () => {
+    await kube?.[Symbol.asyncDispose]()
+    for (const one of running.reverse()) await one[Symbol.asyncDispose]()
+    await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+  })
+
+  const run = async (...args: string[]) => {
+    const command = clusterpulse([...args, '--kubeconfig', join(data(), 'kubeconfig')])
+    const code = await command.ended()
+    expect(code, command.stderr()).toBe(0)
+    return command.stdout()
+  }
+  const machine = (name: string, token: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    start(['join', ...token, '--kubeconfig', join(directory, 'fleet'), '--buffer-dir', join(directory, name)], {
+      HEALTH_ADDRESS: '127.0.0.1:0',
+      ...env,
+    })
+  const identity = async (name: string) =>
+    JSON.parse(await readFile(join(directory, name, 'identity/member.json'), 'utf8')) as {
+      readonly hub: { readonly addresses: readonly string[] }
+    }
+  const available = async (name: string) => {
+    const member = await kube?.get(managedClusters, { name })
+    return member && conditionOf(member, CONDITIONS.available)
+  }
+  const says = (name: string, is: 'True' | 'Unknown') =>
+    eventually(
+      () => available(name),
+      (condition) => condition?.status === is,
+      SLOW_MS,
+    )
+  /** It joined, and the hub says that it is available. @param through where it reaches the hub */
+  const aMember = async (name: string, ...through: string[]) => {
+    const [, token = ''] = /npx clusterpulse join (\S+)/.exec(await run('connect', name, ...through)) ?? []
+    const agent = machine(name, [token])
+    await saying(agent, /waiting: /)
+    await run('accept', name)
+    await says(name, 'True')
+    return agent
+  }
+  const saying = (agent: Running, words: RegExp) =>
+    eventually(
+      async () => agent.stderr(),
+      (said) => words.test(said),
+      SLOW_MS,
+    )
+
+  it('whose link stalls again and again is not lost; one that went silent is unknown within 15 s, and back by itself', {
+    timeout: 240_000,
+  }, async () => {
+    await using proxy = await SilentProxy.before(ports.agents)
+    await aMember('stalls', '--address', `127.0.0.1:${proxy.port}`)
+    const since = (await available('stalls'))?.lastTransitionTime
+    for (let stall = 0; stall < 3; stall++) {
+      proxy.silence()
+      await sleep(STALL_MS)
+      proxy.speak()
+      await sleep(1_000)
+    }
+    expect(await available('stalls')).toMatchObject({ status: 'True', lastTransitionTime: since })
+    proxy.silence()
+    const cutAt = Date.now()
+    const { reason, lastTransitionTime } = (await says('stalls', 'Unknown')) ?? {}
+    expect(reason).toBe('ManagedClusterStreamLost')
+    expect(Date.parse(lastTransitionTime ?? '') - cutAt).toBeLessThan(15_000)
+    await says('stalls', 'True')
+  })
+
+  it('that is denied is told why, asks no more, and is back by itself when it is accepted again', {
+    timeout: 180_000,
+  }, async () => {
+    const agent = await aMember('denied')
+    await run('deny', 'denied')
+    const said = await saying(agent, /not asked for again/)
+    expect(said).toMatch(/does not accept the cluster any more; `clusterpulse accept` on the hub lets it in again/)
+    await run('accept', 'denied')
+    await says('denied', 'True')
+    expect(agent.stderr().match(/the certificate was not renewed/g)).toHaveLength(1)
+  })
+
+  it('that is deleted while it is away is told to join anew, and joins anew with a new token', {
+    timeout: 180_000,
+  }, async () => {
+    const agent = await aMember('deleted')
+    await agent.kill('SIGKILL')
+    await kube?.delete(managedClusters, { name: 'deleted' })
+    await eventually(
+      async () => (await kube?.get(managedClusters, { name: 'deleted' })) === undefined,
+      (isGone) => isGone,
+      SLOW_MS,
+    )
+    const back = machine('deleted', [])
+    await saying(back, /knows no ManagedCluster deleted any more; the cluster must join anew, with a new join token/)
+    await back.kill('SIGTERM')
+    await aMember('deleted')
+  })
+
+  it.skipIf(faketime === undefined)(
+    `whose clock is an hour off is available; by years, it says so, and is back when the clock is set${faketime ? '' : ' (not run: no libfaketime)'}`,
+    { timeout: 240_000 },
+    async () => {
+      await (await aMember('clock')).kill('SIGTERM')
+      const file = join(directory, 'clock.faketime')
+      const env = {
+        ...{ LD_PRELOAD: faketime ?? '', FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1' },
+        FAKETIME_DONT_FAKE_MONOTONIC: '1',
+      }
+      const isSynced = async () => {
+        const member = await kube?.get(managedClusters, { name: 'clock' })
+        return member && conditionOf(member, CONDITIONS.clock)?.message
+      }
+      for (const [shift, words] of [
+        ['+1h', /60 minutes ahead/],
+        ['-1h', /60 minutes behind/],
+      ] as const) {
+        await says('clock', 'Unknown')
+        await writeFile(file, shift)
+        const agent = machine('clock', [], env)
+        await says('clock', 'True')
+        await eventually(isSynced, (message) => words.test(message ?? ''), SLOW_MS)
+        await agent.kill('SIGTERM')
+      }
+      for (const [shift, words] of [
+        ['+10y', /has expired by the clock of this machine.*set it \(NTP\)/],
+        ['-10y', /is not valid yet by the clock of this machine.*set it \(NTP\)/],
+      ] as const) {
+        await says('clock', 'Unknown')
+        await writeFile(file, shift)
+        const agent = machine('clock', [], env)
+        await saying(agent, words)
+        await writeFile(file, '+0')
+        await says('clock', 'True')
+        await agent.kill('SIGTERM')
+      }
+    },
+  )
+
+  it('follows its hub to another address, untouched', { timeout: 240_000 }, async () => {
+    const agent = await aMember('follows')
+    const [here, there] = [`127.0.0.1:${ports.agents}`, `localhost:${ports.moved}`]
+    await hub?.kill('SIGTERM')
+    await startHub(data(), ports.agents, { INGESTER_ADVERTISE: `${there},${here}` })
+    await eventually(
+      async () => (await identity('follows')).hub.addresses.join(),
+      (addresses) => addresses === `${there},${here}`,
+      SLOW_MS,
+    )
+    await hub?.kill('SIGTERM')
+    // Another machine, with a copy of its folder.
+    await rename(data(), join(directory, 'moved'))
+    await startHub(join(directory, 'moved'), ports.moved, { INGESTER_ADVERTISE: there })
+    await eventually(
+      async () => (await identity('follows')).hub.addresses.join(),
+      (addresses) => addresses === there,
+      SLOW_MS,
+    )
+    await says('follows', 'True')
+    expect(agent.stderr()).toContain('the hub is at these addresses from now on')
+  })
+})
+
+/** One that hardly another takes. */
+function aPort(): number {
+  return randomInt(10_000, 32_000)
+}
