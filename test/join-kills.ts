@@ -76,6 +76,7 @@ export class JoinKills implements AsyncDisposable {
   readonly #machines: Machine[] = []
   readonly #faults: string[] = []
   #said = 0
+  #isClosed = false
   #fleet: Running | undefined
   #hub: Running | undefined
   #kube: OwnedKubeClient | undefined
@@ -119,6 +120,7 @@ export class JoinKills implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
     await this.#kube?.[Symbol.asyncDispose]()
     await this.#hub?.[Symbol.asyncDispose]()
     await this.#fleet?.[Symbol.asyncDispose]()
@@ -298,11 +300,16 @@ export class JoinKills implements AsyncDisposable {
 
   /** As a person does who tries again where the hub is away. */
   async #accept({ cluster }: Machine): Promise<void> {
-    await patiently(async () => {
-      const { members, waits } = await this.#known(cluster)
-      if (members.length === 0 || waits.length === 0) throw new Error('it has not asked yet')
-      await accept({ hub: this.kube, cluster })
-    })
+    for (;;) {
+      try {
+        const { members, waits } = await this.#known(cluster)
+        if (members.length > 0 && waits.length > 0) return void (await accept({ hub: this.kube, cluster }))
+      } catch {
+        // the hub is away
+      }
+      if (this.#isClosed) return
+      await sleep(randomInt(50, 250))
+    }
   }
 
   async #known(cluster: ClusterName) {

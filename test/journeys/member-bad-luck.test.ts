@@ -106,9 +106,16 @@ describe('a member', () => {
       await sleep(1_000)
     }
     expect(await available('stalls')).toMatchObject({ status: 'True', lastTransitionTime: since })
-    proxy.silence()
     const cutAt = Date.now()
-    const { reason, lastTransitionTime } = (await says('stalls', 'Unknown')) ?? {}
+    const { reason, lastTransitionTime } =
+      (await eventually(
+        () => {
+          proxy.silence() // also what it opens meanwhile
+          return available('stalls')
+        },
+        (condition) => condition?.status === 'Unknown',
+        SLOW_MS,
+      )) ?? {}
     expect(reason).toBe('ManagedClusterStreamLost')
     expect(Date.parse(lastTransitionTime ?? '') - cutAt).toBeLessThan(15_000)
     await says('stalls', 'True')
