@@ -87,6 +87,11 @@ describe('the hub’s CA', () => {
     expect((first?.endsMs ?? 0) - START).toBe(3650 * DAY_MS)
   })
 
+  it('is believed by a machine whose clock is hours behind', async () => {
+    const [root] = (await openIn(aFolder())).roots()
+    expect(Date.parse(new X509Certificate(root?.pem ?? '').validFrom)).toBeLessThan(Date.now() - 12 * 3_600_000)
+  })
+
   it('signs what openssl verifies: the member’s name, its key, client authentication, nothing else', async () => {
     const authority = await openIn(aFolder(), { clock: new ManualClock(Date.now()) })
     const { pem, notAfterMs, serial } = await aMember(authority)
