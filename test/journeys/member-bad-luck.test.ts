@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,9 +11,6 @@ import { clusterpulse, eventually, type Running } from '../process.ts'
 import { SilentProxy } from '../silent-proxy.ts'
 
 const SLOW_MS = 90_000
-const faketime = ['x86_64', 'aarch64']
-  .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
-  .find((path) => existsSync(path))
 /** Of a link that stalls: less than a stream may be silent. */
 const STALL_MS = 6_000
 
@@ -149,46 +145,6 @@ describe('a member', () => {
     await back.kill('SIGTERM')
     await aMember('deleted')
   })
-
-  it.skipIf(faketime === undefined)(
-    `whose clock is an hour off is available; by years, it says so, and is back when the clock is set${faketime ? '' : ' (not run: no libfaketime)'}`,
-    { timeout: 240_000 },
-    async () => {
-      await (await aMember('clock')).kill('SIGTERM')
-      const file = join(directory, 'clock.faketime')
-      const env = {
-        ...{ LD_PRELOAD: faketime ?? '', FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1' },
-        FAKETIME_DONT_FAKE_MONOTONIC: '1',
-      }
-      const isSynced = async () => {
-        const member = await kube?.get(managedClusters, { name: 'clock' })
-        return member && conditionOf(member, CONDITIONS.clock)?.message
-      }
-      for (const [shift, words] of [
-        ['+1h', /60 minutes ahead/],
-        ['-1h', /60 minutes behind/],
-      ] as const) {
-        await says('clock', 'Unknown')
-        await writeFile(file, shift)
-        const agent = machine('clock', [], env)
-        await says('clock', 'True')
-        await eventually(isSynced, (message) => words.test(message ?? ''), SLOW_MS)
-        await agent.kill('SIGTERM')
-      }
-      for (const [shift, words] of [
-        ['+10y', /has expired by the clock of this machine.*set it \(NTP\)/],
-        ['-10y', /is not valid yet by the clock of this machine.*set it \(NTP\)/],
-      ] as const) {
-        await says('clock', 'Unknown')
-        await writeFile(file, shift)
-        const agent = machine('clock', [], env)
-        await saying(agent, words)
-        await writeFile(file, '+0')
-        await says('clock', 'True')
-        await agent.kill('SIGTERM')
-      }
-    },
-  )
 
   it('follows its hub to another address, untouched', { timeout: 240_000 }, async () => {
     const agent = await aMember('follows')
