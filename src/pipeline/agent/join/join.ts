@@ -37,6 +37,9 @@ export async function join(text: JoinText | undefined, options: JoinOptions): Pr
   const { store, say } = options
   const member = await store.member()
   if (member && !isAnother(member, text, store.place)) {
+    // Killed between the two writes: what was asked is answered, and its token need not lie here.
+    const asked = await store.asking()
+    if (asked && asked.token !== '' && hashOf(asked.token) === member.joinedBy) await store.forget()
     say(`${member.cluster} is a member already`)
     return member
   }

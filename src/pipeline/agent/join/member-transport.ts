@@ -106,7 +106,7 @@ function asOfMember(error: unknown, address: string, { roots }: MemberEnds): unk
   const said = (sentence: string) => new LinkError(error.fault, sentence, { cause: error })
   if (error.fault === 'unknown_ca' && roots !== '')
     return said(
-      `the certificate of ${address} is of none of the authorities that the hub told of: its CA was replaced without an overlap, or something stands in between; on the hub, hand out the former CA beside the new one, or let the cluster join anew (\`clusterpulse connect NAME --join\`)`,
+      `the certificate of ${address} is of none of the authorities that the hub told of: its CA was replaced without an overlap, or something stands in between; on the hub, hand out the former CA beside the new one, or let the cluster join anew (\`clusterpulse connect NAME\`)`,
     )
   if (error.fault === 'name_mismatch')
     return said(

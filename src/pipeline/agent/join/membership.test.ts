@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createHash, createPrivateKey, X509Certificate } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join as path } from 'node:path'
@@ -141,6 +141,22 @@ describe('a machine that joins', () => {
     expect((await join(undefined, options)).cluster).toBe('west')
     expect(((await asks(transport, at, text('east'))).answer as JoinError).code).toBe('other_membership')
     expect(asked).toEqual([])
+  })
+
+  it('keeps no token of a question that was answered, where it was killed before it forgot', async () => {
+    const at = folder()
+    const files = new IdentityFiles(at)
+    const first = aHub([pending('wait')])
+    const stop = new AbortController()
+    const options = { store: files, version: '1', transport: () => first.transport, signal: stop.signal }
+    const killed = (one: string) => one.startsWith('waiting') && stop.abort(new Error('killed'))
+    await join(text(), { ...options, say: killed }).catch(() => undefined)
+    const joinedBy = createHash('sha256').update(text().secret).digest('hex')
+    await files.keep({ ...(await member(at, await authority.sign('west', 'client'))), joinedBy })
+    expect((await files.asking())?.token).toBe(text().secret)
+    await asks(aHub().transport, at)
+    expect(await files.asking()).toBeUndefined()
+    expect((await files.member())?.joinedBy).toBe(joinedBy)
   })
 
   it('says what is missing where it has neither a token nor a membership', async () => {
