@@ -45,7 +45,7 @@ const modules = {
       ...['credentials', 'kinds', 'kube', 'controller', 'runtime'],
       ...['collect', 'metricsource', 'catalog', 'ingest', 'state', 'attention', 'authority'],
     ],
-    joining: ['connections', 'certificates', 'authority', 'kube', 'controller', 'runtime', 'ingest', 'audit'],
+    joining: ['connections', 'kinds', 'certificates', 'authority', 'kube', 'controller', 'runtime', 'ingest', 'audit'],
     metricsources: ['kinds', 'kube', 'controller', 'runtime', 'metricsource', 'catalog', 'ingest', 'state', 'events'],
     registration: ['certificates', 'authority', 'kinds', 'kube', 'controller', 'runtime', 'state', 'events'],
     registries: ['credentials', 'kinds', 'kube', 'outbound', 'controller', 'runtime', 'registry', 'events'],

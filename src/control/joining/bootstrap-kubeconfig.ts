@@ -1,8 +1,11 @@
+import { DEFAULT_CLUSTER_SET } from '#kinds'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { FleetError, minutes } from '#model'
 
 const NAMESPACE = 'open-cluster-management'
 const ACCOUNT = 'agent-registration-bootstrap'
+/** Who asks with such a kubeconfig, as the hub's API calls it. */
+export const BOOTSTRAP_USER = `system:serviceaccount:${NAMESPACE}:${ACCOUNT}`
 const ROLE = 'open-cluster-management:bootstrap'
 
 /** What OCM's own agents may do before they are members: ask, and look whether they were accepted. */
@@ -17,7 +20,13 @@ const RULES = [
     resources: ['managedclusters'],
     verbs: ['get', 'list', 'watch', 'create', 'update'],
   },
-  { apiGroups: ['cluster.open-cluster-management.io'], resources: ['managedclustersets/join'], verbs: ['create'] },
+  // Into the set of those that name none. Who could join every set could move every member, and so show it to others.
+  {
+    apiGroups: ['cluster.open-cluster-management.io'],
+    resources: ['managedclustersets/join'],
+    resourceNames: [DEFAULT_CLUSTER_SET],
+    verbs: ['create'],
+  },
   { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
 ]
 

@@ -4,12 +4,14 @@ import {
   CLUSTER_LABEL,
   judgeRequest,
   memberGroup,
+  memberOfUser,
   memberUser,
   parseCertificateRequest,
 } from '#authority'
 import { type CertificateRequestObject, STREAM_SIGNER } from '#certificates'
 import { clusterOfCertificate } from '#connections'
 import type { KubeObject, Resource } from '#kube'
+import { BOOTSTRAP_USER } from './bootstrap-kubeconfig.ts'
 
 /** Where a request came from, with which key (SHA-256 of the public key, hex) and which agent: for whoever decides. */
 export const ADDRESS_ANNOTATION = 'clusterpulse.io/address'
@@ -56,6 +58,16 @@ export function stateOf({ status }: Pick<CertificateRequest, 'status'>): Request
   if (!has('Approved')) return { kind: 'pending' }
   if (!certificate) return { kind: 'approved' }
   return { kind: 'signed', certificate: Buffer.from(certificate, 'base64').toString() }
+}
+
+/**
+ * Where a request came from, as the desk wrote it down; '' where it was made by somebody who joins by themselves, and may write
+ * there what they like.
+ */
+export function addressOf({ metadata, spec: { username = '' } }: CertificateRequest): string {
+  const isStranger =
+    username === BOOTSTRAP_USER || username.startsWith('system:bootstrap:') || memberOfUser(username) !== undefined
+  return isStranger ? '' : (metadata.annotations?.[ADDRESS_ANNOTATION] ?? '')
 }
 
 export const clusterOfRequest = ({ metadata }: KubeObject): string => metadata.labels?.[CLUSTER_LABEL] ?? ''

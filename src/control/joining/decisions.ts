@@ -4,7 +4,7 @@ import type { AgentCredentials } from '#connections'
 import { isKubeError, type KubeClient } from '#kube'
 import { type ClusterName, FleetError, systemClock } from '#model'
 import {
-  ADDRESS_ANNOTATION,
+  addressOf,
   type CertificateRequest,
   certificateRequests,
   KEY_ANNOTATION,
@@ -159,7 +159,7 @@ function theOneOf(cluster: string, waiting: readonly CertificateRequest[]): Cert
 /** From where, and with which key: the agent says its own on standard error, so that people can compare. */
 function factsOf(request: CertificateRequest): string {
   const { annotations = {}, creationTimestamp } = request.metadata
-  const from = annotations[ADDRESS_ANNOTATION] ?? request.spec.username ?? 'somebody'
+  const from = addressOf(request) || request.spec.username || 'somebody'
   const key = keyOf(request) ?? annotations[KEY_ANNOTATION] ?? 'unreadable'
   return `from ${from}, key ${key.slice(0, 16)}, ${creationTimestamp ?? 'just now'}`
 }

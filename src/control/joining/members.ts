@@ -1,5 +1,6 @@
 import type { Membership } from '#connections'
 import { Informer } from '#controller'
+import { CERTIFICATES_ANNOTATION } from '#kinds'
 import type { KubeClient, KubeObject, Resource } from '#kube'
 import type { Clock, ClusterName } from '#model'
 import type { Logger } from '#runtime'
@@ -9,11 +10,12 @@ export interface ManagedCluster extends KubeObject {
   readonly spec?: { readonly hubAcceptsClient?: boolean }
 }
 
-/**
+/*
  * Which certificates of a member count on its stream: SHA-256, newest first, comma between. The hub writes it with each that it hands
- * out. A list of those that count ends all others, also those nobody remembers.
+ * out. A list of those that count ends all others, also those nobody remembers. Admission keeps it from everybody who may not accept the cluster.
  */
-export const CERTIFICATES_ANNOTATION = 'clusterpulse.io/certificates'
+export { CERTIFICATES_ANNOTATION }
+
 /** The one in use, the next, and room for renewals whose answer was lost. */
 const MAX_CERTIFICATES = 4
 

@@ -4,7 +4,7 @@ import type { KubeClient } from '#kube'
 import type { Clock, MemberRequest, MemberRequestReader } from '#model'
 import type { Logger } from '#runtime'
 import {
-  ADDRESS_ANNOTATION,
+  addressOf,
   type CertificateRequest,
   certificateRequests,
   clusterOfRequest,
@@ -64,7 +64,7 @@ function memberRequestOf(request: CertificateRequest): MemberRequest {
     name,
     cluster: clusterOfRequest(request),
     username: request.spec.username ?? '',
-    address: annotations[ADDRESS_ANNOTATION] ?? '',
+    address: addressOf(request),
     key: keyOf(request) ?? '',
     agentVersion: annotations[VERSION_ANNOTATION] ?? '',
     requestedAt: Number.isNaN(requestedAt) ? null : requestedAt,

@@ -1,7 +1,13 @@
 import type { AdmissionRequest, AdmissionRule, AdmittedObject, Mutation, NeededRight } from '../admission.ts'
 import type { Fault } from '../kind.ts'
 import { managedCluster } from './managed-cluster.ts'
-import { CLUSTER_GROUP, CLUSTER_SET_LABEL, DEFAULT_CLUSTER_SET, REGISTER_GROUP } from './names.ts'
+import {
+  CERTIFICATES_ANNOTATION,
+  CLUSTER_GROUP,
+  CLUSTER_SET_LABEL,
+  DEFAULT_CLUSTER_SET,
+  REGISTER_GROUP,
+} from './names.ts'
 
 interface Taint {
   readonly key?: unknown
@@ -13,6 +19,8 @@ interface Taint {
 const specOf = (object: AdmittedObject | undefined): Readonly<Record<string, unknown>> =>
   typeof object?.spec === 'object' && object.spec !== null ? (object.spec as Record<string, unknown>) : {}
 const setOf = (object: AdmittedObject | undefined): string => object?.metadata.labels?.[CLUSTER_SET_LABEL] ?? ''
+const certificatesOf = (object: AdmittedObject | undefined): string =>
+  object?.metadata.annotations?.[CERTIFICATES_ANNOTATION] ?? ''
 const isAccepted = (object: AdmittedObject | undefined): boolean => specOf(object).hubAcceptsClient === true
 
 const taintsOf = (object: AdmittedObject | undefined): readonly Taint[] => {
@@ -80,10 +88,17 @@ function rights({ object, before, name }: AdmissionRequest): NeededRight[] {
     resource: 'managedclusters',
     subresource: 'accept',
     name,
-    purpose: isAccepted(object) ? 'accept the cluster' : 'deny the cluster',
+    purpose:
+      isAccepted(object) === isAccepted(before)
+        ? 'say which of its certificates count'
+        : isAccepted(object)
+          ? 'accept the cluster'
+          : 'deny the cluster',
   }
+  // Whoever writes that list undoes a revocation: members, and who asks to be one, may change the object all the same.
+  const isDecided = isAccepted(object) !== isAccepted(before) || certificatesOf(object) !== certificatesOf(before)
   const sets = setOf(object) === setOf(before) ? [] : [setOf(before), setOf(object)].filter((set) => set !== '')
-  return [...(isAccepted(object) === isAccepted(before) ? [] : [accept]), ...sets.map(join)]
+  return [...(isDecided ? [accept] : []), ...sets.map(join)]
 }
 
 const isNewlyAccepted = ({ object, before }: AdmissionRequest): boolean => isAccepted(object) && !isAccepted(before)

@@ -16,5 +16,8 @@ export const DEFAULT_CLUSTER_SET = 'default'
 /** The set of all clusters. */
 export const GLOBAL_CLUSTER_SET = 'global'
 
+/** Annotation of a ManagedCluster: which of its certificates count on its stream, or since when none does. */
+export const CERTIFICATES_ANNOTATION = 'clusterpulse.io/certificates'
+
 /** Seconds between two heartbeats of a cluster whose spec says 0 or nothing. */
 export const DEFAULT_LEASE_SECONDS = 60

@@ -235,6 +235,16 @@ describe('admission of ManagedClusters', () => {
     expect(rightsOf(accepted, accepted)).toEqual([])
   })
 
+  it('asks for the right to accept from whoever says which certificates count, which would undo a revocation', () => {
+    const listed = (text: string) => aCluster({}, { annotations: { 'clusterpulse.io/certificates': text } })
+    const [revoked, forged] = [listed('revoked-2026-11-26T00:00:00.000Z'), listed('a'.repeat(64))]
+    const accept = 'update managedclusters/accept west'
+    expect(rightsOf(forged, revoked)).toEqual([accept])
+    expect(rightsOf(aCluster(), revoked)).toEqual([accept])
+    expect(rightsOf(forged)).toEqual([accept])
+    expect(rightsOf(revoked, revoked)).toEqual([])
+  })
+
   it('asks for the right to join both sets of a cluster that moves', () => {
     const join = (set: string) => `create managedclustersets/join ${set}`
     expect(rightsOf(aCluster({}, inSet('default')))).toEqual([join('default')])
