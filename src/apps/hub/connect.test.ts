@@ -66,6 +66,13 @@ describe('a cluster that is to become a member', () => {
   }
   const tokenIn = (text: string) => decodeJoinText(/cpj1_[\w-]+/.exec(text)?.[0] ?? '')
 
+  it('is refused a token under a name that no member may have', async () => {
+    const { asked } = await aHub()
+    for (const cluster of ['kube-system', 'default', 'openshift-monitoring', HUB])
+      await expect(asked(asMember, { cluster })).rejects.toThrow(`the namespace ${cluster} is not for a member`)
+    expect((await asked(asMember, { cluster: 'kubernetes-1' })).text).toContain('cpj1_')
+  })
+
   it('gets one command with a token, and nothing is declared or accepted by it', async () => {
     const { kube, asked } = await aHub({
       address: 'a.example:1,b.example:2',

@@ -1,4 +1,4 @@
-import { isMemberCluster } from '#authority'
+import { isMemberCluster, isReservedNamespace } from '#authority'
 import {
   AgentCredentials,
   IMAGE,
@@ -136,6 +136,11 @@ async function memberJoining(inputs: Inputs, { lifeMs, accept, rights: wanted }:
     throw new ConnectError(
       'invalid_cluster',
       `a member is called as its namespace on the hub: lower-case letters, digits and -, at most 63; ${cluster} is not (--bearer-token: it is monitored and no member)`,
+    )
+  if (cluster === namespace || isReservedNamespace(cluster))
+    throw new ConnectError(
+      'invalid_cluster',
+      `the namespace ${cluster} is not for a member; choose another name (--bearer-token: it is monitored and no member)`,
     )
   if (!(await hub.serves(managedClusters)))
     throw new ConnectError(

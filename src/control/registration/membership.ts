@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { CLUSTER_LABEL, isMemberCluster } from '#authority'
+import { CLUSTER_LABEL, isMemberCluster, isReservedNamespace } from '#authority'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import { CLUSTER_SET_LABEL, DEFAULT_CLUSTER_SET } from '#kinds'
 import { isKubeError, type KubeClient, KubeError, type KubeObject, type ObjectKey, type Resource } from '#kube'
@@ -42,8 +42,6 @@ const FIELD_MANAGER = 'clusterpulse-registration'
 const LOOK_AGAIN_MS = seconds(2)
 const FORCED_MS = 100
 const NAMESPACE_ENDS_MS = seconds(10)
-/** Namespaces in which an agent must have no rights, whatever its cluster is called. */
-const RESERVED = /^(default|kube-.*|open-cluster-management(-.*)?|openshift(-.*)?)$/
 
 /**
  * Makes membership true: who is accepted gets a namespace, exactly the rights of its identity, and is monitored; who is denied
@@ -191,7 +189,7 @@ export class MembershipReconciler implements Reconciler {
     const { hub, namespaces, namespace } = this.#options
     if (!isMemberCluster(name))
       return `${name} can be no member's name: use at most 63 lower-case letters, digits and -; join anew under such a name`
-    if (name === namespace || RESERVED.test(name))
+    if (name === namespace || isReservedNamespace(name))
       return `the namespace ${name} is not for a member; join anew under another name`
     const labels = labelsOf(name)
     let known = namespaces.get({ name })

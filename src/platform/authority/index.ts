@@ -42,6 +42,7 @@ export {
 export {
   clusterOfGroup,
   isMemberCluster,
+  isReservedNamespace,
   MEMBERS_GROUP,
   type MemberName,
   type MemberSubject,

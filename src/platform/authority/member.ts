@@ -24,6 +24,12 @@ const AGENT = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 export const isMemberCluster = (name: string): boolean =>
   name.length <= 63 && LABEL.test(name) && memberGroup(name) !== MEMBERS_GROUP
 
+/** Namespaces in which an agent must have no rights, whatever its cluster is called. */
+const RESERVED = /^(default|kube-.*|open-cluster-management(-.*)?|openshift(-.*)?)$/
+
+/** Whether a cluster cannot be a member under this name because its namespace belongs to Kubernetes, OpenShift or OCM. */
+export const isReservedNamespace = (name: string): boolean => RESERVED.test(name)
+
 /** The member of a user name; undefined where it is no member's. */
 export function memberOfUser(user: string): MemberName | undefined {
   if (!user.startsWith(PREFIX)) return undefined

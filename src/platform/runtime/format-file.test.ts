@@ -33,6 +33,13 @@ describe('the form of a folder', () => {
     expect(text('format.copy')).toBe(text())
   })
 
+  it('is that of a new folder where nothing is but the key with which an agent joined', async () => {
+    mkdirSync(path('identity'))
+    await claim(1, '1.0.0')
+    expect(said).toEqual([])
+    expect(text()).toContain('"format":1')
+  })
+
   it('is not touched by who only looks: another process may have the folder', async () => {
     await claim(1, '1.0.0')
     const before = text()

@@ -9,8 +9,8 @@ import { crc32c } from './segment-log/crc32c.ts'
 const COPIES = ['format', 'format.copy']
 /** Beside a copy while it is written; that of a folder's first start tells that no program was there before. */
 const [FIRST, NEXT] = ['.first', '.new']
-/** Made by others where a volume is mounted or a process just starts: no data yet. */
-const NO_DATA: ReadonlySet<string> = new Set(['lost+found', 'lock', ...COPIES])
+/** Made where a volume is mounted, a process just starts, or an agent asks to join (`identity`): no data yet. */
+const NO_DATA: ReadonlySet<string> = new Set(['lost+found', 'lock', 'identity', ...COPIES])
 
 /**
  * Looks at the form of a folder before anything in it is opened: an upgrade is logged, a downgrade warned of or refused. A new
