@@ -60,14 +60,16 @@ export function stateOf({ status }: Pick<CertificateRequest, 'status'>): Request
   return { kind: 'signed', certificate: Buffer.from(certificate, 'base64').toString() }
 }
 
+/** Whether a user of the hub's API is a member, or holds a credential to become one: nobody watches what it makes. */
+export const asksForItself = (username: string): boolean =>
+  username === BOOTSTRAP_USER || username.startsWith('system:bootstrap:') || memberOfUser(username) !== undefined
+
 /**
  * Where a request came from, as the desk wrote it down; '' where it was made by somebody who joins by themselves, and may write
  * there what they like.
  */
 export function addressOf({ metadata, spec: { username = '' } }: CertificateRequest): string {
-  const isStranger =
-    username === BOOTSTRAP_USER || username.startsWith('system:bootstrap:') || memberOfUser(username) !== undefined
-  return isStranger ? '' : (metadata.annotations?.[ADDRESS_ANNOTATION] ?? '')
+  return asksForItself(username) ? '' : (metadata.annotations?.[ADDRESS_ANNOTATION] ?? '')
 }
 
 export const clusterOfRequest = ({ metadata }: KubeObject): string => metadata.labels?.[CLUSTER_LABEL] ?? ''

@@ -39,6 +39,17 @@ describe('the audit trail of what is written about members', () => {
     })
   })
 
+  it.each([agent.name, 'system:serviceaccount:open-cluster-management:agent-registration-bootstrap'])(
+    'bounds what %s asks for, as what members write, so that it pushes no decision out',
+    (name) => {
+      const user = { name, groups: [] }
+      const asked = write({ ...request, user, operation: 'CREATE', object: aRequest() })
+      expect(auditEntryOfWrite(asked, 5)).toMatchObject({ kind: 'member', route: 'request_made', requestId: 'east-1' })
+      const declared = write({ user, operation: 'CREATE', object: aCluster() })
+      expect(auditEntryOfWrite(declared, 5)).toMatchObject({ kind: 'member', route: 'cluster_declared' })
+    },
+  )
+
   it('has every write that a member makes, and what it was refused', () => {
     const status = { user: agent, resource: 'manifestworks', group: 'work.open-cluster-management.io' }
     const more = { ...status, subresource: 'status', namespace: 'east', name: 'web', object: aCluster() }

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '#audit'
 import { CLUSTER_LABEL, memberOfUser } from '#authority'
+import { asksForItself } from './certificate-request.ts'
 import { CERTIFICATES_ANNOTATION } from './members.ts'
 
 /** An object, as far as it is looked at. */
@@ -63,7 +64,9 @@ export const auditedWrites = {
 /** The entry of the audit trail for a write. undefined: it decides nothing about a member, and no member made it */
 export function auditEntryOfWrite(write: ObservedWrite, at: number): AuditEntry | undefined {
   const decision = decisionIn(write)
-  if (decision) return entryOf(write, at, { kind: 'administration', ...decision })
+  // Who asks is no decision, and can be repeated without end: the trail bounds it, so that it pushes nothing else out.
+  const isAsking = write.operation === 'CREATE' && asksForItself(write.user.name)
+  if (decision) return entryOf(write, at, { kind: isAsking ? 'member' : 'administration', ...decision })
   const member = memberOfUser(write.user.name)
   if (!member) return undefined
   const { operation, group, resource, subresource, namespace, name } = write
