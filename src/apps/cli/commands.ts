@@ -439,15 +439,14 @@ export function program(actions: Actions, version: string): Command {
       .argument('<cluster>', 'name of the cluster')
       .option('--kubeconfig <file>', "of the hub's objects (default: that of a hub in DATA_DIR, then KUBECONFIG)")
       .option('-n, --namespace <name>', "the hub's namespace (NAMESPACE; clusterpulse)")
+  const several =
+    'of several machines that ask to be this cluster, the one that is meant: the name of its request, or the key it says'
   member('accept', 'take a cluster as a member: approves its certificate request and sets hubAcceptsClient')
-    .option(
-      '--request <name>',
-      'of several machines that ask to be this cluster, the one that is meant: the name of its request, or the key it says',
-    )
+    .option('--request <name>', several)
     .action((cluster: string, options: MembershipOptions) => actions.accept(cluster, options))
-  member('deny', 'turn down what a cluster asks, and end its membership: it may ask again').action(
-    (cluster: string, options: MembershipOptions) => actions.deny(cluster, options),
-  )
+  member('deny', 'turn down what a cluster asks, and end its membership: it may ask again')
+    .option('--request <name>', `${several}; the cluster's membership stays as it is`)
+    .action((cluster: string, options: MembershipOptions) => actions.deny(cluster, options))
   member(
     'revoke',
     'end a membership for good: its stream ends, no certificate or token of it counts any more, also where it is accepted anew',

@@ -16,11 +16,12 @@ export interface MembershipOptions extends HubObjectsOptions {
 }
 
 export const acceptMember = (options: MembershipOptions): Promise<ConnectAnswer> =>
-  decided(options, ({ hub, cluster }) =>
-    accept({ hub, cluster, ...(options.request !== undefined && { request: options.request }) }),
-  )
+  decided(options, (what) => accept({ ...what, ...wantedOf(options) }))
 
-export const denyMember = (options: MembershipOptions): Promise<ConnectAnswer> => decided(options, refuse)
+export const denyMember = (options: MembershipOptions): Promise<ConnectAnswer> =>
+  decided(options, (what) => refuse({ ...what, ...wantedOf(options) }))
+
+const wantedOf = ({ request }: MembershipOptions) => (request !== undefined ? { request } : {})
 
 export const revoke = (options: MembershipOptions): Promise<ConnectAnswer> =>
   decided(options, async ({ hub, cluster }) => {

@@ -34,6 +34,7 @@ export const problemStatus = {
   no_request: 404,
   method_not_allowed: 405,
   several_requests: 409,
+  name_reserved: 409,
   body_too_large: 413,
   upgrade_required: 426,
   sign_in_throttled: 429,

@@ -1,4 +1,4 @@
-import { CLUSTER_LABEL } from '#authority'
+import { CLUSTER_LABEL, isReservedNamespace } from '#authority'
 import { approve, deny } from '#certificates'
 import type { AgentCredentials } from '#connections'
 import { isKubeError, type KubeClient } from '#kube'
@@ -14,10 +14,13 @@ import {
 import type { JoinTokens } from './join-tokens.ts'
 import { CERTIFICATES_ANNOTATION, managedClusters, revokedAt } from './members.ts'
 
+const reservedWords = (cluster: string): string =>
+  `no member may be called ${cluster}: its namespace on the hub belongs to the system; deny it, and let it ask under another name`
+
 /** A decision that cannot be carried out: why, and what would do. */
 export class MembershipError extends FleetError {
   override readonly name = 'MembershipError'
-  readonly code: 'no_request' | 'several_requests' | 'unknown_member'
+  readonly code: 'name_reserved' | 'no_request' | 'several_requests' | 'unknown_member'
   readonly retryable = false
 
   constructor(code: MembershipError['code'], message: string) {
@@ -46,6 +49,8 @@ interface Wanted {
 export async function accept({ hub, cluster, request: wanted }: DecidingOptions & Wanted): Promise<readonly string[]> {
   const member = await hub.get(managedClusters, { name: cluster })
   if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
+  // Whoever asks by OCM's agent chooses the name, and would be told that it is a member and never served.
+  if (isReservedNamespace(cluster)) throw new MembershipError('name_reserved', reservedWords(cluster))
   const all = await requestsOf(hub, cluster)
   const waiting = all.filter((one) => stateOf(one).kind === 'pending')
   const chosen = wanted === undefined ? theOneOf(cluster, waiting) : namedOf(cluster, waiting, wanted)

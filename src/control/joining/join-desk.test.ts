@@ -584,6 +584,15 @@ describe('a revocation', () => {
 })
 
 describe('deciding', () => {
+  it('makes no member of a name whose namespace is the system’s, however it asks', async () => {
+    await hub.kube.create(managedClusters, managedClusterOf('kube-foo', { hubAcceptsClient: false }))
+    await expect(accept({ hub: hub.kube, cluster: cluster('kube-foo') })).rejects.toThrow(
+      /no member may be called kube-foo/,
+    )
+    expect((await hub.kube.get(managedClusters, { name: 'kube-foo' }))?.spec?.hubAcceptsClient).toBe(false)
+    await hub.kube.delete(managedClusters, { name: 'kube-foo' })
+  })
+
   it('on a cluster nobody knows says so', async () => {
     const name = aName()
     await expect(accept({ hub: hub.kube, cluster: name })).rejects.toThrow(/knows no cluster/)

@@ -520,7 +520,7 @@ function wantedWords(cluster: string, request: string, state: string, isAccepted
   if (state === 'pending' && !isAccepted)
     return `somebody must accept it on the hub: \`clusterpulse accept ${cluster}\`, or \`kubectl certificate approve ${request}\` and hubAcceptsClient: true of ManagedCluster ${cluster}`
   if (state === 'pending')
-    return `${cluster} is accepted; its certificate must be approved on the hub: \`kubectl certificate approve ${request}\``
+    return `${cluster} is accepted; its certificate must be approved on the hub: \`clusterpulse accept ${cluster} --request ${request}\`, or \`kubectl certificate approve ${request}\``
   if (!isAccepted)
     return `the certificate is approved; ManagedCluster ${cluster} must be accepted on the hub: hubAcceptsClient: true, or \`clusterpulse accept ${cluster}\``
   return `accepted; the certificate of request ${request} is about to be signed`
