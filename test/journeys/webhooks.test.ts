@@ -1,4 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises'
+import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -172,6 +173,24 @@ describe.skipIf(why !== undefined)(
       expect(ours.find(({ route }) => route === 'member_refused')).toMatchObject({
         ...{ status: 403, resource: 'managedcluster west', reason: expect.stringContaining('secrets') },
       })
+    })
+
+    it('answers its API server alone, by a word that no manifest has', { timeout: 60_000 }, async () => {
+      const [, kubectl] = both()
+      const path = 'jsonpath={.webhooks[?(@.name=="audit.clusterpulse.io")].clientConfig.url}'
+      const url = (await kubectl?.(['get', 'validatingwebhookconfiguration', 'clusterpulse-members', '-o', path])) ?? ''
+      expect(url).toMatch(/\/audit\/[0-9a-f]{40}$/)
+      const statusOf = (at: string) =>
+        new Promise((resolve, reject) => {
+          const call = request(at, { method: 'POST', rejectUnauthorized: false }, (response) => {
+            response.resume()
+            resolve(response.statusCode)
+          })
+          call.on('error', reject)
+          call.end('{}')
+        })
+      expect(await statusOf(url.replace(/\/[0-9a-f]{40}$/, ''))).toBe(403)
+      expect(await statusOf(url)).toBe(400)
     })
 
     it('goes on when somebody takes its CA out of the configuration', { timeout: 120_000 }, async () => {

@@ -48,25 +48,31 @@ export function hubWebhooks(options: HubWebhooksOptions): HubWebhooks {
   const stop = new AbortController()
   let listener: WebhookListener | undefined
   let shown = ''
+  let word = ''
   let fault: string | undefined = 'it is starting'
   let running: Promise<void> | undefined
 
   const look = async (signal: AbortSignal): Promise<void> => {
     const { config, hub, namespace, onWrite } = options
     const { host, port, serviceName, names } = config
-    const { ca, ...tls } = await servingCertificate({
+    const {
+      ca,
+      word: known,
+      ...tls
+    } = await servingCertificate({
       ...{ hub: hub(), key: { name: WEBHOOKS_SECRET, namespace }, nowMs: systemClock.now(), signal },
       hosts: [`${serviceName}.${namespace}.svc`, ...names],
     })
+    word = known
     if (!listener) {
       const converters = ocmKinds.flatMap((kind) => kind.converters)
       listener = await listenWebhooks({
-        ...{ rules: ocmAdmission, converters, kube: hub(), tls, host, port, onWrite, logger },
+        ...{ rules: ocmAdmission, converters, kube: hub(), tls, word: () => word, host, port, onWrite, logger },
       })
       logger.info({ port: listener.port }, 'the webhooks answer')
     } else if (tls.cert !== shown) listener.renew(tls)
     shown = tls.cert
-    for (const resource of configurations) await publish(hub(), resource, ca, signal)
+    for (const resource of configurations) await publish(hub(), resource, { ca, word }, signal)
   }
   const keep = async (): Promise<void> => {
     const { signal } = stop
@@ -106,22 +112,48 @@ class NoConfigurationError extends FleetError {
   readonly retryable = true
 }
 
-interface Configuration extends KubeObject {
-  readonly webhooks?: readonly { readonly name: string; readonly clientConfig: { readonly caBundle?: string } }[]
+interface ClientConfig {
+  readonly caBundle?: string
+  readonly url?: string
+  readonly service?: { readonly path?: string }
 }
 
+interface Configuration extends KubeObject {
+  readonly webhooks?: readonly { readonly name: string; readonly clientConfig: ClientConfig }[]
+}
+
+/** What the API server has to know of us: our CA, and the word at the end of each path, instead of one of before. */
+function reachedBy({ url, service }: ClientConfig, { ca, word }: { readonly ca: string; readonly word: string }) {
+  const withWord = (path: string): string => `${path.replace(/\/[0-9a-f]{40}$/, '')}/${word}`
+  return {
+    caBundle: Buffer.from(ca).toString('base64'),
+    ...(url !== undefined && { url: withWord(url) }),
+    ...(service && { service: { path: withWord(service.path ?? '') } }),
+  }
+}
+
+const isTold = (now: ClientConfig, next: ReturnType<typeof reachedBy>): boolean =>
+  now.caBundle === next.caBundle && now.url === next.url && now.service?.path === next.service?.path
+
 /** @throws NoConfigurationError, KubeError */
-async function publish(hub: KubeClient, resource: Resource, ca: string, signal: AbortSignal): Promise<void> {
+async function publish(
+  hub: KubeClient,
+  resource: Resource,
+  known: { readonly ca: string; readonly word: string },
+  signal: AbortSignal,
+): Promise<void> {
   const key = { name: WEBHOOKS_CONFIGURATION }
   const found = (await hub.get(resource, key, signal)) as Configuration | undefined
   if (!found)
     throw new NoConfigurationError(
       `nothing makes the API server ask: there is no ${resource.kind} ${key.name}; apply the component \`members\` of deploy/`,
     )
-  const caBundle = Buffer.from(ca).toString('base64')
-  const stale = (found.webhooks ?? []).filter(({ clientConfig }) => clientConfig.caBundle !== caBundle)
-  if (stale.length === 0) return
-  const body = { webhooks: stale.map(({ name }) => ({ name, clientConfig: { caBundle } })) }
+  const webhooks = (found.webhooks ?? []).flatMap(({ name, clientConfig }) => {
+    const next = reachedBy(clientConfig, known)
+    return isTold(clientConfig, next) ? [] : [{ name, clientConfig: next }]
+  })
+  if (webhooks.length === 0) return
+  const body = { webhooks }
   await hub.patch(resource, key, body, { kind: 'strategic', signal }).catch((error: unknown) => {
     if (!isKubeError(error, 'conflict')) throw error // somebody else writes it: looked at again
   })

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createHmac, X509Certificate } from 'node:crypto'
 import { issueServerCertificate, newAuthorityPair, newKeyPair, type PairText, readAuthorityPair } from '#authority'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, secrets, whole } from '#kube'
 
@@ -18,9 +18,11 @@ export interface ServingPair {
   readonly key: string
   /** one behind the other; the first signs */
   readonly ca: string
+  /** what only those know who may read the Secret, and whom they tell: 40 hexadecimal digits, as long as the CA signs */
+  readonly word: string
 }
 
-interface Kept extends ServingPair {
+interface Kept extends Omit<ServingPair, 'word'> {
   readonly authorityKey: string
 }
 
@@ -46,16 +48,21 @@ export async function servingCertificate(options: ServingCertificateOptions): Pr
     const stored = await hub.get(secret, key, signal)
     const kept = stored && keptIn(stored)
     const next = await renewed(kept, hosts, nowMs)
-    if (next === kept) return next
+    if (next === kept) return withWord(next)
     try {
       await write(hub, key, next, { stored, signal })
-      return next
+      return withWord(next)
     } catch (error) {
       const raced = (['conflict', 'already_exists', 'not_found'] as const).some((reason) => isKubeError(error, reason))
       if (!raced || attempt >= ATTEMPTS) throw error
     }
   }
 }
+
+const withWord = ({ authorityKey, ...pair }: Kept): ServingPair => ({
+  ...pair,
+  word: createHmac('sha256', authorityKey).update('who asks').digest('hex').slice(0, 40),
+})
 
 /** The same where nothing is due. A new CA begins to be trusted first; what it signs comes with the next certificate. */
 async function renewed(kept: Kept | undefined, hosts: readonly string[], nowMs: number): Promise<Kept> {

@@ -51,11 +51,14 @@ export interface ReviewResponse {
   }
 }
 
+export const operationOf = ({ operation }: ReviewRequest): AdmissionRequest['operation'] =>
+  operation === 'CREATE' || operation === 'DELETE' ? operation : 'UPDATE'
+
 function requestOf(review: ReviewRequest, nowMs: number): AdmissionRequest {
   const { userInfo, object, oldObject, namespace, subResource } = review
   const { username = '', uid, groups = [], extra } = userInfo
   return {
-    operation: review.operation === 'CREATE' || review.operation === 'DELETE' ? review.operation : 'UPDATE',
+    operation: operationOf(review),
     user: { name: username, groups, ...(uid && { uid }), ...(extra && { extra }) },
     object: object ?? undefined,
     before: oldObject ?? undefined,

@@ -1,13 +1,14 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { AdmissionRule, AdmittedObject, VersionConverter } from '#kinds'
+import { type AdmissionRule, type AdmittedObject, concerns, type VersionConverter } from '#kinds'
 import { type KubeClient, type KubeObject, type Resource, whole } from '#kube'
 import { type Clock, systemClock } from '#model'
 import { boundConnections, CONNECTION_TIMES, type Logger } from '#runtime'
 import { type ConversionRequest, convert } from './convert.ts'
-import { mutate, type ReviewRequest, type ReviewWorld, validate } from './review.ts'
+import { mutate, operationOf, type ReviewRequest, type ReviewWorld, validate } from './review.ts'
 
 /** What the server shows, PEM. */
 export interface WebhookTls {
@@ -23,6 +24,8 @@ export interface WebhookOptions {
   readonly tls: WebhookTls
   /** hears of every write that `/audit` is told of, before it is allowed; default: nobody */
   readonly onWrite?: (review: ReviewRequest) => void
+  /** the last part of every path that is answered: whoever may reach the port but does not know it is nobody; default: all are answered */
+  readonly word?: () => string
   readonly host?: string
   /** 0: a free one */
   readonly port: number
@@ -90,8 +93,8 @@ class Answers {
   /** Answers one review; never throws. */
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      const body = await readReview(request)
-      send(response, 200, await this.#reviewed(request.url ?? '', body))
+      const path = this.#known(request.url ?? '')
+      send(response, 200, await this.#reviewed(path, await readReview(request)))
     } catch (error) {
       const status = error instanceof UnreadableReview ? error.status : 500
       if (status === 500) this.#options.logger.error({ err: error, path: request.url }, 'a review failed')
@@ -101,13 +104,35 @@ class Answers {
     }
   }
 
+  /** An API server asks all webhooks at once: `/audit` hears of writes that a rule beside it refuses in the same moment. */
+  async #isLet(review: ReviewRequest): Promise<boolean> {
+    const { group = '', resource: plural = '' } = review.resource ?? {}
+    const about = { operation: operationOf(review), ...(review.subResource && { subresource: review.subResource }) }
+    const rules = this.#options.rules.filter((rule) => concerns(rule, { group, plural }, about))
+    const asked = { world: this.#world, nowMs: this.#clock.now(), signal: AbortSignal.timeout(TIMEOUT_MS) }
+    const answers = await Promise.all(rules.map((rule) => validate(rule, review, asked)))
+    return answers.every(({ allowed }) => allowed)
+  }
+
+  /** The path without the word. @throws UnreadableReview where that is wrong */
+  #known(path: string): string {
+    const [plain = ''] = path.split('?')
+    const word = this.#options.word?.()
+    if (word === undefined) return plain
+    const at = plain.lastIndexOf('/')
+    if (!isSame(plain.slice(at + 1), word))
+      throw new UnreadableReview(403, 'only the API server of this hub is answered')
+    return plain.slice(0, at)
+  }
+
   async #reviewed(path: string, { apiVersion, kind, request }: Review): Promise<object> {
-    const [, what, name] = path.split('?')[0]?.split('/') ?? []
+    const [, what, name] = path.split('/')
     const answered = (response: object) => ({ apiVersion, kind, response })
     if (what === 'convert' && kind === 'ConversionReview')
       return answered(convert(this.#options.converters ?? [], request as unknown as ConversionRequest))
     if (what === 'audit' && kind === 'AdmissionReview') {
-      this.#options.onWrite?.(request as unknown as ReviewRequest)
+      const review = request as unknown as ReviewRequest
+      if (this.#options.onWrite && (await this.#isLet(review))) this.#options.onWrite(review)
       return answered({ uid: request.uid, allowed: true })
     }
     const rule = this.#options.rules.find((one) => one.name === name)
@@ -120,6 +145,9 @@ class Answers {
     return answered(await validate(rule, review, { world: this.#world, nowMs, signal }))
   }
 }
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+const isSame = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b))
 
 interface Review {
   readonly apiVersion: string

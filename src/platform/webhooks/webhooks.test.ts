@@ -33,17 +33,70 @@ const rbac = (plural: string, kind: string): Resource => ({
   namespaced: false,
 })
 
+const aCluster = (name: string, spec: object = {}, labels?: Record<string, string>): KubeObject => ({
+  metadata: { name, ...(labels && { labels }) },
+  spec,
+})
+
+const asked = ({ port }: WebhookListener, { ca }: Identity, method: string, path: string, body: string) =>
+  new Promise<{ code: number | undefined; text: string }>((resolve, reject) => {
+    const call = request(`https://127.0.0.1:${port}${path}`, { method, ca }, (response) => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (part) => {
+        text += part
+      })
+      response.on('end', () => resolve({ code: response.statusCode, text }))
+    })
+    call.on('error', reject)
+    call.end(body)
+  })
+
+it('webhooks that have a word answer nobody who does not know it, and write nothing down', async () => {
+  const tls = await identity()
+  const written: string[] = []
+  await using webhooks = await listenWebhooks({
+    ...{ rules: ocmAdmission, tls, port: 0, logger: silentLogger },
+    kube: undefined as unknown as KubeClient, // nothing that is asked here needs it
+    word: () => 'a1b2',
+    onWrite: ({ uid }) => written.push(uid),
+  })
+  const review = (uid: string) =>
+    JSON.stringify({ kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1', request: { uid } })
+  const rule = ocmAdmission[0]?.name ?? ''
+  for (const path of [
+    '/audit',
+    '/audit/',
+    '/audit/a1b',
+    '/audit/a1b2/',
+    '/a1b2/audit',
+    '/audit?a1b2',
+    `/validate/${rule}`,
+  ])
+    expect([path, await asked(webhooks, tls, 'POST', path, review('forged'))]).toEqual([
+      path,
+      { code: 403, text: expect.stringContaining('only the API server') },
+    ])
+  expect(await asked(webhooks, tls, 'POST', '/audit/a1b2', review('true'))).toMatchObject({ code: 200 })
+  expect(written).toEqual(['true'])
+  const refused = JSON.stringify({
+    ...{ kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1' },
+    request: {
+      ...{ uid: 'refused beside it', operation: 'CREATE', userInfo: { username: 'ann' } },
+      resource: { group: managedCluster.group, version: managedCluster.version, resource: managedCluster.plural },
+      object: aCluster('a.b'),
+    },
+  })
+  expect(await asked(webhooks, tls, 'POST', '/audit/a1b2', refused)).toMatchObject({ code: 200 })
+  expect(written).toEqual(['true'])
+})
+
 describe.skipIf(skip)(`webhooks of a real kube-apiserver${skip ? ` (skipped: ${missing})` : ''}`, () => {
   let real: RealApiServer
   let kube: KubeClient
   let webhooks: WebhookListener
   let tls: Identity
   const ann = { user: 'ann' }
-
-  const aCluster = (name: string, spec: object = {}, labels?: Record<string, string>): KubeObject => ({
-    metadata: { name, ...(labels && { labels }) },
-    spec,
-  })
 
   async function allow(name: string, group: string, resource: string, ...verbs: string[]): Promise<void> {
     await kube.create(rbac('clusterroles', 'ClusterRole'), {
@@ -163,19 +216,7 @@ describe.skipIf(skip)(`webhooks of a real kube-apiserver${skip ? ` (skipped: ${m
   })
 
   it('answer what is no review with what is wrong with it', async () => {
-    const ask = (method: string, path: string, body: string) =>
-      new Promise<{ code: number | undefined; text: string }>((resolve, reject) => {
-        const call = request(`https://127.0.0.1:${webhooks.port}${path}`, { method, ca: tls.ca }, (response) => {
-          let text = ''
-          response.setEncoding('utf8')
-          response.on('data', (part) => {
-            text += part
-          })
-          response.on('end', () => resolve({ code: response.statusCode, text }))
-        })
-        call.on('error', reject)
-        call.end(body)
-      })
+    const ask = (method: string, path: string, body: string) => asked(webhooks, tls, method, path, body)
     const review = JSON.stringify({ kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1', request: { uid: 'a' } })
     expect(await ask('POST', '/validate/x', '{')).toMatchObject({ code: 400 })
     expect(await ask('POST', '/validate/unknown', review)).toMatchObject({ code: 404 })
