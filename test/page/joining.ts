@@ -1,5 +1,3 @@
-import { clusterConnection } from '#kinds'
-import { customResourceDefinitions, type KubeObject } from '#kube'
 import { parseClusterName } from '#model'
 import { createLogger, startParts } from '#runtime'
 import { servedMembers } from '../../src/apps/hub/served-members.ts'
@@ -19,7 +17,6 @@ const HOUR_MS = 3_600_000
 export async function aMemberHub() {
   const joining: JoiningHub = await aJoiningHub()
   const { kube } = joining
-  await kube.create(customResourceDefinitions, clusterConnection.crd() as unknown as KubeObject)
   const registration = await aHub({ kube }, { fleet: new SomeFleet() })
   const logger = createLogger('error', { role: 'test' })
   const { parts, get } = servedMembers(() => kube, NAMESPACE, logger)
