@@ -19,6 +19,8 @@ const modules = {
     expression: [],
     metricsource: ['kinds', 'path', 'runtime', 'kube', 'collect', 'expression'],
     extract: ['kinds', 'path'],
+    sinks: ['kinds', 'runtime', 'outbound', 'extract'],
+    inventory: ['kinds', 'runtime', 'kube', 'controller', 'collect', 'extract', 'sinks', 'outbound'],
     resources: ['kube', 'collect', 'metricsource', 'registry'],
     catalog: ['runtime', 'redis', 'metricsource', 'resources'],
     registry: ['runtime', 'outbound', 'redis'],

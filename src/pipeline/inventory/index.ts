@@ -1,0 +1,7 @@
+/**
+ * Inventory of one cluster: what targets choose becomes rows, rows become snapshots of inventories, and those go to sinks, each at its own
+ * pace.
+ *
+ *   watches → targets → rows → journal → schedule of each binding → snapshot → sink
+ */
+export type { RowSink, TargetKey, TargetRows } from './rows.ts'

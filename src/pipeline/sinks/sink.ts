@@ -1,0 +1,159 @@
+import type { Row } from '#extract'
+import type { KollectDatabaseSinkSpec, KollectEventSinkSpec, KollectSnapshotSinkSpec } from '#kinds'
+import { FleetError } from '#model'
+import type { OutboundGuard } from '#outbound'
+import type { Logger } from '#runtime'
+
+/** What a sink holds: rows of a table, documents that are replaced, or messages. */
+export type SinkFamily = 'database' | 'snapshot' | 'event'
+
+/** What is written where: one inventory of one cluster. */
+export interface Writing {
+  /** identity of the cluster in the sink; never empty */
+  readonly cluster: string
+  /** namespace of the inventory; '' for one of the cluster */
+  readonly namespace: string
+  /** name of the inventory */
+  readonly inventory: string
+}
+
+/**
+ * Where a writer stands. A later start of it has a greater epoch; within an epoch every snapshot has a greater sequence. Order never
+ * comes from clocks.
+ */
+export interface Position {
+  readonly epoch: bigint
+  readonly sequence: bigint
+}
+
+/** Negative where a is before b. */
+export const comparePositions = (a: Position, b: Position): number =>
+  a.epoch === b.epoch ? Number(a.sequence - b.sequence) : a.epoch < b.epoch ? -1 : 1
+
+/** Which row: by its object, as one target sees it. */
+export type RowKey = Pick<Row, 'targetNamespace' | 'targetName' | 'namespace' | 'name' | 'uid'>
+
+/** One snapshot of an inventory on its way to one sink. */
+export interface Delivery {
+  readonly writing: Writing
+  readonly position: Position
+  /** of the spec of the inventory */
+  readonly generation: number
+  /** whether what is missing from the rows is gone; else nothing may be deleted */
+  readonly complete: boolean
+  /** of the content, lower-case hex; equal for equal rows */
+  readonly checksum: string
+  readonly itemCount: number
+  /** when the snapshot was taken, ms since 1970 */
+  readonly takenAt: number
+  /** all rows, in canonical order; may be asked again */
+  rows(): Iterable<Row>
+  /** what differs from the snapshot at `base`; of use only where that is what the sink holds */
+  readonly changes?: { readonly base: Position; readonly put: readonly Row[]; readonly removed: readonly RowKey[] }
+  /** ceiling of one document or message in bytes; what does not fit goes in parts, or fails */
+  readonly maxPartBytes: number
+}
+
+/** What a delivery did. The snapshot is durable in the sink by then. */
+export interface Receipt {
+  /** what the sink holds now; later than that of the delivery where another one came first */
+  readonly position: Position
+  /** rows, files or messages that were written */
+  readonly written: number
+  /** rows or files that were deleted */
+  readonly removed: number
+  /** bytes of what was written, as far as the sink counts them */
+  readonly bytes: number
+  /** somebody else writes under this identity: who, and since when; nothing was written or deleted */
+  readonly conflict?: string
+}
+
+/** How a sink answered when it was looked at. */
+export interface Probe {
+  readonly verified: boolean
+  /** a sentence without any part of a credential; what to do where it failed */
+  readonly message: string
+  /** what else should be known, a sentence each */
+  readonly warnings: readonly string[]
+}
+
+/** One place that inventories are written to. Methods may run at the same time for different writings. */
+export interface Sink extends AsyncDisposable {
+  readonly family: SinkFamily
+  /** Whether it can be written to, without writing rows. Never throws but for the signal. */
+  probe(signal: AbortSignal): Promise<Probe>
+  /**
+   * Writes a snapshot so that it survives; the same one again, or an older one, changes nothing.
+   * @throws SinkError
+   */
+  deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt>
+  /**
+   * Takes away what was written for an inventory that is no more, and nothing else.
+   * @throws SinkError
+   */
+  remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void>
+  /** An example of what would be written, for `status.preview`. */
+  preview(writing: Writing): SinkPreview
+}
+
+/** The fields of `status.preview` that depend on the type of a sink. */
+export interface SinkPreview {
+  readonly provisioningMode: string
+  readonly serializationFormat?: string
+  readonly objectPath?: string
+  readonly git?: { readonly sampleCommitSubject: string; readonly sampleCommitBody: string }
+  readonly layout?: { mode: string; content: string; prune: boolean; samplePaths: readonly string[] }
+  readonly postgres?: { readonly expectedDDL: string }
+  readonly kafka?: { readonly topic: string }
+  readonly warnings?: readonly string[]
+}
+
+/** A sink as it is declared, with what its references lead to. */
+export interface SinkDeclaration {
+  readonly namespace: string
+  readonly name: string
+  /** `spec.cluster` of the sink, else the identity of the agent; never empty */
+  readonly cluster: string
+  /** values of the Secret with its credentials */
+  readonly credentials: Readonly<Record<string, Uint8Array>>
+  /** PEM of the CAs that it is verified with; absent: those of the system */
+  readonly caBundle?: string
+}
+
+/** A declaration with the spec of its family. */
+export type Declared<Spec> = SinkDeclaration & { readonly spec: Spec }
+export type DatabaseDeclaration = Declared<KollectDatabaseSinkSpec>
+export type SnapshotDeclaration = Declared<KollectSnapshotSinkSpec>
+export type EventDeclaration = Declared<KollectEventSinkSpec>
+
+/** What every sink gets from the process. */
+export interface SinkContext {
+  /** judges each address before it is dialled */
+  readonly guard: OutboundGuard
+  /** who writes: one name for this process, told to others who write under the same identity */
+  readonly writer: string
+  /** private folder for caches; what is in it may be lost */
+  readonly directory: string
+  readonly logger: Logger
+  /** `original` allows what Kollect allowed */
+  readonly semantics: 'strict' | 'original'
+  readonly now: () => number
+}
+
+/** `terminal`: somebody has to change something; `forbidden`: the sink says no; `transient`: again later. */
+export type SinkErrorClass = 'terminal' | 'forbidden' | 'transient'
+
+/** A sink did not take what it was given. The sentence holds no part of a credential or a connection string. */
+export class SinkError extends FleetError {
+  override readonly name = 'SinkError'
+  readonly code: `sink_${SinkErrorClass}`
+  readonly retryable: boolean
+  readonly errorClass: SinkErrorClass
+
+  constructor(errorClass: SinkErrorClass, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.errorClass = errorClass
+    this.code = `sink_${errorClass}`
+    this.retryable = errorClass !== 'terminal'
+  }
+}
