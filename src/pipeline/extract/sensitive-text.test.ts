@@ -7,7 +7,7 @@ const clean = (text: string) => cleanText(text, (value) => value)
 
 describe('a text', () => {
   it.each([
-    ['postgres://web:pa/ss@db:5432/x', 'postgres://web:[redacted]@db:5432/x'],
+    ['postgres://web:pa/ss@db:5432/x', 'postgres://[redacted]@db:5432/x'],
     ['https://token123@git.example.com/x', 'https://[redacted]@git.example.com/x'],
     ['amqp://u:p%40@h1,u2:p2@h2', 'amqp://[redacted]@h2'],
     ['Server=db;Password=a;b c', 'Server=db;Password=[redacted]'],
@@ -40,6 +40,11 @@ describe('a text', () => {
       'the key is under the mat',
     ],
   ])('%j is no secret', (text) => expect(clean(text)).toBe(text))
+
+  it.each(['://:/x@', 'postgres://web:pa/ss@db', '://u:://@'])('%j is clean once it was cleaned', (text) => {
+    const once = clean(text)
+    expect(clean(once)).toBe(once)
+  })
 
   it('is clean once it was cleaned', () => {
     const words = fc.constantFrom(

@@ -24,7 +24,7 @@ const PATTERNS: readonly RegExp[] = [
   // Userinfo of an address; a digest behind @ is none (docker-pullable://image@sha256:…).
   /(:\/\/)[^\s/?#"'<>]{1,1024}(?=@(?!sha\d))/g,
   // A password with "/", "?" or "#" in it; a port is none.
-  /(:\/\/[^\s/?#"'@:]{0,256}:)(?!\d{1,5}(?:[/?#]|$))[^\s"'<>]{1,2048}(?=@(?!sha\d))/g,
+  /(:\/\/)[^\s/?#"'@:]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s"'<>]{1,2048}(?=@(?!sha\d))/g,
   // Unquoted the value goes to the end of the line: nobody knows which letters a password has.
   new RegExp(String.raw`(${NAME}\\?["']?\s{0,20}(?:=>?|:=?)\s{0,20})(?:\\?(?:${QUOTED})|${BLOCK}|[^\n]+)`, 'gi'),
   new RegExp(String.raw`((?<=^|\s)--?[\w-]{0,64}?${NAME}\s{1,20})(?:${QUOTED}|\S+)`, 'gi'),
