@@ -11,6 +11,7 @@ export class SilentProxy implements AsyncDisposable {
   readonly #silent = new Set<readonly [Socket, Socket]>()
   readonly #server: Server
   readonly #pairs = new Set<readonly [Socket, Socket]>()
+  #isCut = false
 
   private constructor(port: number, host: string) {
     this.#server = createServer((near) => {
@@ -25,6 +26,7 @@ export class SilentProxy implements AsyncDisposable {
         far.destroy()
       }
       for (const socket of pair) socket.once('close', end).once('error', end)
+      if (this.#isCut) return void this.#silent.add(pair)
       near.pipe(far)
       far.pipe(near)
     })
@@ -49,6 +51,7 @@ export class SilentProxy implements AsyncDisposable {
 
   /** Those that went silent carry again, and what was said meanwhile arrives. */
   speak(): void {
+    this.#isCut = false
     this.#silent.clear()
     for (const [near, far] of this.#pairs) {
       near.pipe(far)
@@ -68,6 +71,12 @@ export class SilentProxy implements AsyncDisposable {
       far.pause()
     }
     return silenced.length
+  }
+
+  /** As `silence`, for connections that are opened from now on as well, until `speak`. */
+  cut(): number {
+    this.#isCut = true
+    return this.silence()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -49,12 +49,20 @@ async function follows(hub: Client, cluster: string, member: KubeClient, node: s
   const hasPod = async (name: string) =>
     (await hub.customRows(cluster, 'pods', { q: name, limit: 5 })).items.some((row) => row.name === name)
   const nodeOf = async () => (await hub.nodes(cluster, {})).items.find(({ name }) => name === node)
-  const podsBefore = (await nodeOf())?.pods?.total ?? 0
   const made = await seenAfter(
     () => member.create(allPods, aPod('live-probe', node) as never),
     () => hasPod('live-probe'),
   )
-  await eventually(nodeOf, (seen) => (seen?.pods?.total ?? 0) > podsBefore, SOON_MS)
+  // Other pods come and go meanwhile: the count of the node is that of its rows, the new one among them.
+  await eventually(
+    async () => {
+      const { items } = await hub.customRows(cluster, 'pods', { limit: 500 })
+      const names = items.filter((row) => row.values.node === node).map((row) => row.name)
+      return { names, counted: (await nodeOf())?.pods?.total }
+    },
+    ({ names, counted }) => names.includes('live-probe') && counted === names.length,
+    SOON_MS,
+  )
   const status = { conditions: [{ type: 'Ready', status: 'False', reason: 'KubeletNotReady', message: 'it went' }] }
   const lost = await seenAfter(
     () => member.patch(allNodes, { name: node }, { status }, { kind: 'merge', subresource: 'status' }),

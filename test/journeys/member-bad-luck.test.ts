@@ -103,17 +103,16 @@ describe('a member', () => {
     }
     expect(await available('stalls')).toMatchObject({ status: 'True', lastTransitionTime: since })
     const cutAt = Date.now()
+    proxy.cut()
     const { reason, lastTransitionTime } =
       (await eventually(
-        () => {
-          proxy.silence() // also what it opens meanwhile
-          return available('stalls')
-        },
+        () => available('stalls'),
         (condition) => condition?.status === 'Unknown',
         SLOW_MS,
       )) ?? {}
     expect(reason).toBe('ManagedClusterStreamLost')
     expect(Date.parse(lastTransitionTime ?? '') - cutAt).toBeLessThan(15_000)
+    proxy.speak()
     await says('stalls', 'True')
   })
 
