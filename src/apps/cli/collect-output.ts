@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { stringify } from 'yaml'
 import { canonicalRow, compareRows, type Row } from '#extract'
-import { KOLLECT_API_VERSION } from '#kinds'
+import { envelope } from '#sinks'
 import type { ClusterResult } from './collect-cluster.ts'
 import type { CollectFormat } from './collect-words.ts'
 
@@ -31,7 +31,9 @@ export function collectedOf({ cluster, targets, failure }: ClusterResult, export
  */
 export function written(format: CollectFormat, clusters: readonly Collected[], asList: boolean): string {
   if (format === 'json') {
-    const envelopes = clusters.map(envelope)
+    const envelopes = clusters.map(({ rows, isComplete, ...head }) =>
+      envelope({ ...head, complete: isComplete }, rows.map(canonicalRow)),
+    )
     return asList ? `[${envelopes.join(',\n')}]\n` : `${envelopes.join('\n')}\n`
   }
   const lines = clusters.flatMap(({ cluster, rows }) =>
@@ -44,22 +46,6 @@ export function written(format: CollectFormat, clusters: readonly Collected[], a
         lines.map((line) => JSON.parse(line) as unknown),
         { aliasDuplicateObjects: false, lineWidth: 0 },
       )
-}
-
-/** The document that readers of Kollect know; `complete` says whether what is missing from it is gone. */
-function envelope({ cluster, rows, isComplete, exportedAt, failure }: Collected): string {
-  const items = `[${rows.map(canonicalRow).join(',')}]`
-  const checksum = createHash('sha256').update(items).digest('hex')
-  const head = {
-    schemaVersion: KOLLECT_API_VERSION,
-    checksum,
-    itemCount: rows.length,
-    exportedAt,
-    cluster,
-    complete: isComplete,
-    ...(failure !== undefined && { failure }),
-  }
-  return `${JSON.stringify(head).slice(0, -1)},"items":${items}}`
 }
 
 /** A file name for a cluster: contexts may be called anything. */

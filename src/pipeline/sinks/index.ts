@@ -3,6 +3,7 @@
  *
  *   snapshot of an inventory → Sink.deliver → durable there → Receipt
  */
+export { type EnvelopeHead, envelope } from './documents/envelope.ts'
 export {
   comparePositions,
   type DatabaseDeclaration,
