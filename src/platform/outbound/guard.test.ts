@@ -27,7 +27,7 @@ async function aServer(): Promise<{ readonly port: number; readonly hits: () => 
   return { port: (server.address() as AddressInfo).port, hits: () => hits }
 }
 
-const uses: readonly OutboundUse[] = ['member', 'registry', 'sign-in', 'broker']
+const uses: readonly Exclude<OutboundUse, 'sink'>[] = ['member', 'registry', 'sign-in', 'broker']
 
 describe.each(uses)('a guard of a %s', (use) => {
   it.each([
@@ -48,6 +48,60 @@ describe.each(uses)('a guard of a %s', (use) => {
   it.each(['127.0.0.1', '[::1]', '10.0.0.1', '8.8.8.8', 'west.example', '[2606:4700::1111]'])('takes %s', (host) =>
     expect(() => new OutboundGuard({ use }).check(host)).not.toThrow(),
   )
+})
+
+describe('a guard of sinks', () => {
+  const closed = { use: 'sink', allowLoopback: false, allowPrivate: false } as const
+  const signal = new AbortController().signal
+  const askedFor: string[] = []
+  const guard = (addresses: readonly string[], more: object = {}) => {
+    const names: Lookup = (hostname, callback) => {
+      askedFor.push(hostname)
+      named(addresses)(hostname, callback)
+    }
+    asked = 0
+    return new OutboundGuard({ ...closed, ...more, names })
+  }
+
+  it('gives every address of a name whose addresses all may be dialed', async () => {
+    await expect(guard(['8.8.8.8', '2606:4700::1111']).addresses('git.test', signal)).resolves.toEqual([
+      '8.8.8.8',
+      '2606:4700::1111',
+    ])
+    await expect(guard([]).addresses('[2606:4700::1111]', signal)).resolves.toEqual(['2606:4700::1111'])
+  })
+
+  it.each(['169.254.169.254', '127.0.0.1', '10.0.0.1', '::ffff:10.0.0.1'])(
+    'gives none where one of them is %s',
+    async (address) => {
+      const refused = guard(['8.8.8.8', address]).addresses('git.test', signal)
+      await expect(refused).rejects.toThrow(AddressRefusedError)
+      await expect(refused).rejects.toThrow(`git.test names ${address}, an address `)
+    },
+  )
+
+  it.each([
+    ['10.0.0.1', { allowPrivate: true }],
+    ['127.0.0.1', { allowLoopback: true }],
+  ] as const)('opens %s by a setting of the process, and metadata by none', async (address, more) => {
+    await expect(guard([address], more).addresses('git.test', signal)).resolves.toEqual([address])
+    await expect(guard([address, '169.254.169.254'], more).addresses('git.test', signal)).rejects.toThrow('no setting')
+  })
+
+  it.each(['localhost', 'a.LOCALHOST.', 'metadata.google.internal'])('refuses %s without a look-up', async (name) => {
+    askedFor.length = 0
+    await expect(guard(['8.8.8.8']).addresses(name, signal)).rejects.toThrow(AddressRefusedError)
+    guard(['8.8.8.8']).lookup(name, { all: true }, (error) => expect(error).toBeInstanceOf(AddressRefusedError))
+    expect(askedFor).toEqual([])
+  })
+
+  it('lets nobody wait for a name that is never answered', async () => {
+    const never = new OutboundGuard({ ...closed, names: () => {} })
+    const stop = new AbortController()
+    const waiting = never.addresses('git.test', stop.signal)
+    stop.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+  })
 })
 
 describe('a member whose name', () => {

@@ -2,15 +2,19 @@ import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { FleetError } from '#model'
 import { type AddressKind, addressKind, embeddedAddress } from './address.ts'
+import { type SinkAddresses, sinkHostProblem } from './sink-hosts.ts'
 
-/** What is dialed on somebody's word: a member's API, a registry, an identity provider, a server that events are published to. */
-export type OutboundUse = 'member' | 'registry' | 'sign-in' | 'broker'
+/**
+ * What is dialed on somebody's word: a member's API, a registry, an identity provider, a server that events are published to, a sink
+ * of inventory.
+ */
+export type OutboundUse = 'member' | 'registry' | 'sign-in' | 'broker' | 'sink'
 
 /**
  * What each use may never dial. Loopback and private networks stay open: members, registries and providers stand there, and a hub on
  * a person's machine has its simulated members on the loopback.
  */
-const REFUSED: Readonly<Record<OutboundUse, ReadonlySet<AddressKind>>> = {
+const REFUSED: Readonly<Record<Exclude<OutboundUse, 'sink'>, ReadonlySet<AddressKind>>> = {
   member: new Set(['link-local', 'metadata', 'unusable']),
   registry: new Set(['link-local', 'metadata', 'unusable']),
   'sign-in': new Set(['link-local', 'metadata', 'unusable']),
@@ -35,30 +39,33 @@ export const systemNames: Lookup = (hostname, callback) =>
   systemLookup(hostname, { all: true }, (error, addresses) => callback(error, addresses ?? []))
 
 /** What an outbound guard lets through. */
-export interface OutboundOptions {
-  readonly use: OutboundUse
-  /** addresses and CIDR ranges that may be dialed all the same */
-  readonly allow?: readonly string[]
-  readonly names?: Lookup
-}
+export type OutboundOptions = { readonly names?: Lookup } & (
+  | {
+      readonly use: Exclude<OutboundUse, 'sink'>
+      /** addresses and CIDR ranges that may be dialed all the same */
+      readonly allow?: readonly string[]
+    }
+  // Tenants say where sinks are: closed but for the internet and what the process opens.
+  | ({ readonly use: 'sink' } & SinkAddresses)
+)
 
 /**
  * Decides over the addresses that are connected to, so that a name whose answer changes between check and use gains nothing.
  * Goes into a connector as its `lookup`; hosts that are addresses are never looked up, and are checked before.
  */
 export class OutboundGuard {
-  readonly #use: OutboundUse
-  readonly #allowed: BlockList
+  readonly #problem: (hostname: string, address: string) => string | undefined
   readonly #names: Lookup
 
   /** @throws RangeError for a range that is none */
-  constructor({ use, allow = [], names = systemNames }: OutboundOptions) {
-    this.#use = use
-    this.#allowed = rangesOf(allow)
-    this.#names = names
+  constructor(options: OutboundOptions) {
+    this.#problem = options.use === 'sink' ? sinkProblem(options) : problemOf(options.use, options.allow ?? [])
+    this.#names = options.names ?? systemNames
   }
 
   readonly lookup: LookupFunction = (hostname, options, callback) => {
+    const known = this.refusal(hostname, [])
+    if (known) return callback(known as NodeJS.ErrnoException, '', 0)
     this.#names(hostname, (error, addresses) => {
       const [first] = addresses
       if (error || !first) return callback(error ?? notFound(hostname), '', 0)
@@ -69,28 +76,56 @@ export class OutboundGuard {
     })
   }
 
-  /** Of a host as it stands in a URL. @throws AddressRefusedError where it is an address that is not dialed */
+  /** All addresses of a host as it stands in a URL, each of which may be dialed. @throws AddressRefusedError, or what the look-up gave */
+  addresses(hostname: string, signal: AbortSignal): Promise<readonly string[]> {
+    const address = bare(hostname)
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted()
+      this.check(hostname)
+      if (isIP(address)) return resolve([address])
+      const stop = () => reject(signal.reason as Error)
+      signal.addEventListener('abort', stop, { once: true })
+      this.lookup(address, { all: true }, (error, found) => {
+        signal.removeEventListener('abort', stop)
+        if (error) reject(error)
+        else resolve((found as LookupAddress[]).map((one) => one.address)) // a list, since all were asked for
+      })
+    })
+  }
+
+  /** Of a host as it stands in a URL. @throws AddressRefusedError where it is known by its text that it is not dialed */
   check(hostname: string): void {
-    const address = hostname.replace(/^\[|\]$/g, '')
+    const address = bare(hostname)
     const refusal = this.refusal(hostname, isIP(address) ? [{ address }] : [])
     if (refusal) throw refusal
   }
 
   /** Why a host with these addresses is not dialed: one that is refused is enough, as any may be tried. */
   refusal(hostname: string, addresses: readonly { readonly address: string }[]): AddressRefusedError | undefined {
-    const found = addresses.find(({ address }) => !this.#mayDial(address))
-    if (!found) return undefined
-    const at = found.address === hostname.replace(/^\[|\]$/g, '') ? '' : ` is at ${found.address}, which`
-    return new AddressRefusedError(
-      `${hostname}${at} is a link-local, metadata or unspecified address: nothing of a ${this.#use} is asked for there; use another address, or allow it with OUTBOUND_ALLOW`,
-    )
+    const problem = [bare(hostname), ...addresses.map(({ address }) => address)]
+      .map((address) => this.#problem(hostname, address))
+      .find((one) => one !== undefined)
+    return problem === undefined ? undefined : new AddressRefusedError(problem)
   }
+}
 
-  #mayDial(address: string): boolean {
+const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '')
+
+/** Why this address of a host is not dialed. The name itself is no reason. */
+function problemOf(use: Exclude<OutboundUse, 'sink'>, allow: readonly string[]) {
+  const allowed = rangesOf(allow)
+  return (hostname: string, address: string): string | undefined => {
+    if (address === bare(hostname) && isIP(address) === 0) return undefined
     const kind = addressKind(address)
-    if (kind !== undefined && !REFUSED[this.#use].has(kind)) return true
-    return isAllowed(this.#allowed, address)
+    if ((kind !== undefined && !REFUSED[use].has(kind)) || isAllowed(allowed, address)) return undefined
+    const at = address === bare(hostname) ? '' : ` is at ${address}, which`
+    return `${hostname}${at} is a link-local, metadata or unspecified address: nothing of a ${use} is asked for there; use another address, or allow it with OUTBOUND_ALLOW`
   }
+}
+
+const sinkProblem = (addresses: SinkAddresses) => (hostname: string, address: string) => {
+  const problem = sinkHostProblem(address, addresses)
+  return problem && `${address === bare(hostname) ? 'its endpoint' : hostname} ${problem}`
 }
 
 function isAllowed(allowed: BlockList, address: string): boolean {

@@ -3,7 +3,7 @@
  *
  *   host ─▶ an address? checked at once ─▶ a name? looked up, every address checked ─▶ connection
  *
- * It stands in the connectors of members (`#kube`), registries and identity providers, behind name resolution.
+ * It stands in the connectors of members (`#kube`), registries and identity providers, and in what writes to sinks, behind name resolution.
  */
 export { type AddressKind, addressKind, isInternal, sameAddress } from './address.ts'
 export {
