@@ -14,5 +14,5 @@ export {
   type ProfileFault,
   type ProfileSpec,
 } from './profile.ts'
-export { canonicalJson, canonicalRow, compareRows, type ObjectRow, type Row } from './row.ts'
+export { canonicalJson, canonicalRow, compareRows, compareTexts, type ObjectRow, type Row } from './row.ts'
 export { compileSelection, HOME_OF_CLUSTER_OBJECTS, type NamespaceFacts, type Selection } from './select.ts'

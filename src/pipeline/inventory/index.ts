@@ -4,4 +4,6 @@
  *
  *   watches → targets → rows → journal → schedule of each binding → snapshot → sink
  */
+export { type InventoryInformers, inventoryInformers, inventoryResources, type Stored } from './objects.ts'
 export type { RowSink, TargetKey, TargetRows } from './rows.ts'
+export { RowStore } from './store/index.ts'

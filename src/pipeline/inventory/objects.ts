@@ -1,0 +1,78 @@
+import { Informer } from '#controller'
+import {
+  type Kind,
+  type KollectClusterInventory,
+  type KollectClusterScope,
+  type KollectClusterTarget,
+  type KollectConnectionTest,
+  type KollectDatabaseSink,
+  type KollectEventSink,
+  type KollectInventory,
+  type KollectProfile,
+  type KollectScope,
+  type KollectSnapshotSink,
+  type KollectTarget,
+  kollectClusterInventory,
+  kollectClusterScope,
+  kollectClusterTarget,
+  kollectConnectionTest,
+  kollectDatabaseSink,
+  kollectEventSink,
+  kollectInventory,
+  kollectProfile,
+  kollectScope,
+  kollectSnapshotSink,
+  kollectTarget,
+} from '#kinds'
+import { type KubeClient, type KubeObject, namespaces, type Resource, whole } from '#kube'
+import type { Clock } from '#model'
+import type { Logger } from '#runtime'
+
+/** An object of inventory as the API server gives it: older ones may not fit our schema. */
+export type Stored<T> = T & KubeObject
+
+/** A kind of inventory as a resource; what the API server keeps for itself is left out. */
+function resourceOf<T>({ group, version, plural, kind, definition }: Kind<unknown, unknown>): Resource<Stored<T>> {
+  return {
+    group,
+    version,
+    plural,
+    kind,
+    namespaced: definition.scope !== 'Cluster',
+    fromJson: ({ metadata: { managedFields: _, ...metadata }, ...object }) => ({ ...object, metadata }) as Stored<T>,
+  }
+}
+
+/** Every kind of inventory, as resources. */
+export const inventoryResources = {
+  profiles: resourceOf<KollectProfile>(kollectProfile),
+  targets: resourceOf<KollectTarget>(kollectTarget),
+  clusterTargets: resourceOf<KollectClusterTarget>(kollectClusterTarget),
+  inventories: resourceOf<KollectInventory>(kollectInventory),
+  clusterInventories: resourceOf<KollectClusterInventory>(kollectClusterInventory),
+  databaseSinks: resourceOf<KollectDatabaseSink>(kollectDatabaseSink),
+  snapshotSinks: resourceOf<KollectSnapshotSink>(kollectSnapshotSink),
+  eventSinks: resourceOf<KollectEventSink>(kollectEventSink),
+  scopes: resourceOf<KollectScope>(kollectScope),
+  clusterScopes: resourceOf<KollectClusterScope>(kollectClusterScope),
+  connectionTests: resourceOf<KollectConnectionTest>(kollectConnectionTest),
+} as const
+
+type Resources = typeof inventoryResources
+
+/** Copies of all objects that inventory goes by, and of the namespaces. Whoever shares them watches each kind once. */
+export type InventoryInformers = {
+  readonly [K in keyof Resources]: Resources[K] extends Resource<infer T extends KubeObject> ? Informer<T> : never
+} & { readonly namespaces: Informer<KubeObject> }
+
+/** One informer for each kind of inventory, and one for namespaces; not started. */
+export function inventoryInformers(kube: KubeClient, logger: Logger, clock?: Clock): InventoryInformers {
+  const follow = <T extends KubeObject>(resource: Resource<T>) =>
+    new Informer({ kube, resource, logger, ...(clock && { clock }) })
+  const entries = Object.entries(inventoryResources).map(([name, resource]) => [
+    name,
+    follow(resource as unknown as Resource),
+  ])
+  // Each key has the informer of its own resource.
+  return { ...Object.fromEntries(entries), namespaces: follow(whole(namespaces)) } as InventoryInformers
+}
