@@ -5,6 +5,7 @@
  *
  * For every layer above `contract`. Nothing here works at import time, and nothing keeps state outside an object.
  */
+export { type BreakerOptions, type BreakerState, CircuitBreaker, type Verdict } from './breaker.ts'
 export { ConfigError, type ConfigReader, configReader, parseDurationMs, type Setting } from './config.ts'
 export { claimFormat } from './format-file.ts'
 export { keepHeapTight, keepProcessSmall } from './heap.ts'
