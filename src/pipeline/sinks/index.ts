@@ -1,9 +1,12 @@
 /**
  * Where inventory goes: one interface, a driver per type of sink, loaded when a sink of that type is declared.
  *
+ *   object of a sink → SinkPool.use: opened by `openSink`, kept open, with deadlines and a breaker
  *   snapshot of an inventory → Sink.deliver → durable there → Receipt
  */
 export { type EnvelopeHead, envelope } from './documents/envelope.ts'
+export { type DeclarationOf, type Driver, openSink } from './open.ts'
+export { type SinkObject, SinkPool, type SinkPoolOptions } from './pool.ts'
 export {
   comparePositions,
   type DatabaseDeclaration,

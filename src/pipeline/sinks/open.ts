@@ -1,0 +1,52 @@
+import {
+  type DatabaseDeclaration,
+  type EventDeclaration,
+  type Sink,
+  type SinkContext,
+  SinkError,
+  type SinkFamily,
+  type SnapshotDeclaration,
+} from './sink.ts'
+
+/** The declaration of a sink, by its family. */
+export interface DeclarationOf {
+  readonly database: DatabaseDeclaration
+  readonly snapshot: SnapshotDeclaration
+  readonly event: EventDeclaration
+}
+
+/**
+ * Makes the sink of a declaration. It need not connect: a server that is away is told by `probe` and `deliver`.
+ * @throws SinkError, terminal, for a declaration that can never work
+ */
+export type Driver<F extends SinkFamily> = (declaration: DeclarationOf[F], context: SinkContext) => Sink | Promise<Sink>
+
+type Loaders<F extends SinkFamily> = ReadonlyMap<string, () => Promise<Driver<F>>>
+
+/** What is loaded when the first sink of its type is opened: an agent without sinks holds no client of any. */
+const drivers: { readonly [F in SinkFamily]: Loaders<F> } = {
+  database: new Map(),
+  snapshot: new Map(),
+  event: new Map(),
+}
+
+/**
+ * Opens a sink by the type of its spec.
+ * @throws SinkError, terminal, for a type that is not built
+ */
+export async function openSink<F extends SinkFamily>(
+  family: F,
+  declaration: DeclarationOf[F],
+  context: SinkContext,
+): Promise<Sink> {
+  const ofFamily: Loaders<F> = drivers[family]
+  const load = ofFamily.get(declaration.spec.type)
+  if (!load) {
+    const known = [...ofFamily.keys()].join(', ') || 'none'
+    throw new SinkError(
+      'terminal',
+      `there is no ${family} sink of type ${JSON.stringify(declaration.spec.type)}; the types are: ${known}`,
+    )
+  }
+  return (await load())(declaration, context)
+}
