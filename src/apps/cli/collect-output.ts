@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto'
-import { rename, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
 import { stringify } from 'yaml'
 import { canonicalRow, compareRows, type Row } from '#extract'
 import { envelope } from '#sinks'
@@ -57,16 +55,4 @@ export function fileOf(cluster: string, format: CollectFormat): string {
   // What was changed might be equal now.
   const mark = safe === cluster ? '' : `-${createHash('sha256').update(cluster).digest('hex').slice(0, 8)}`
   return `${safe}${mark}.${format}`
-}
-
-/** Writes a file as a whole: who reads it meanwhile sees the old one or the new one. */
-export async function writeWhole(path: string, text: string): Promise<void> {
-  const aside = join(dirname(path), `.${basename(path)}.${process.pid}`)
-  try {
-    await writeFile(aside, text)
-    await rename(aside, path)
-  } catch (error) {
-    await rm(aside, { force: true })
-    throw error
-  }
 }

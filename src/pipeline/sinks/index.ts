@@ -4,6 +4,7 @@
  *   object of a sink → SinkPool.use: opened by `openSink`, kept open, with deadlines and a breaker
  *   snapshot of an inventory → Sink.deliver → durable there → Receipt
  */
+export { writeWhole } from './directory.ts'
 export { type EnvelopeHead, envelope } from './documents/envelope.ts'
 export { type DeclarationOf, type Driver, openSink } from './open.ts'
 export { type SinkObject, SinkPool, type SinkPoolOptions } from './pool.ts'

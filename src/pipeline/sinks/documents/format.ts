@@ -43,14 +43,14 @@ export const ndjson: DocumentFormat = {
 export const yaml: DocumentFormat = {
   extension: '.yaml',
   contentType: 'application/yaml',
-  row: (row) => yamlList([JSON.parse(canonicalRow(row))]),
+  row: (row) => yamlOf([JSON.parse(canonicalRow(row))]),
   document: (_, rows) => (rows.length === 0 ? '[]\n' : rows.join('')),
   frameBytes: () => '[]\n'.length,
   gapBytes: 0,
 }
 
-const yamlList = (values: readonly unknown[]): string =>
-  stringify(values, { aliasDuplicateObjects: false, lineWidth: 0 })
+/** Block style, without anchors and without folding: equal values are equal texts. */
+export const yamlOf = (value: unknown): string => stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 })
 
 export const documentFormats = { json, yaml, ndjson } as const
 export type FormatName = keyof typeof documentFormats

@@ -4,7 +4,7 @@ import { canonicalRow, type Row } from '#extract'
 import type { Delivery } from '../sink.ts'
 import { checksumOf } from './envelope.ts'
 import { documentFormats, type FormatName } from './format.ts'
-import { envelopeParts, partsOf } from './parts.ts'
+import { envelopeParts, packRows } from './parts.ts'
 
 const row = (name: string, attributes: Row['attributes'] = {}): Row => ({
   targetNamespace: 'team-a',
@@ -104,7 +104,7 @@ describe.each(Object.keys(documentFormats) as FormatName[])('parts in %s', (name
     fc.assert(
       fc.property(fc.array(anyRow, { maxLength: 40 }), fc.integer({ min: 3000, max: 9000 }), (rows, maxBytes) => {
         const head = { cluster: 'west', complete: true, exportedAt: '1970-01-01T00:00:00.000Z' }
-        const parts = [...partsOf({ head, rows: () => rows, maxBytes }, format)]
+        const parts = [...packRows({ head, rows: () => rows, maxBytes }, format).parts()]
         const texts = rows.map((one) => format.row(one))
         let at = 0
         for (const [i, { index, total, itemCount, text }] of parts.entries()) {

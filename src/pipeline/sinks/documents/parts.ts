@@ -23,36 +23,49 @@ export interface DocumentSource {
 
 /** The envelopes of a delivery, none larger than `maxBytes`. @throws SinkError terminal, for a row that no document can hold */
 export const envelopeParts = (delivery: Delivery, maxBytes = delivery.maxPartBytes): Generator<DocumentPart> =>
-  partsOf({ head: headOf(delivery), rows: () => delivery.rows(), maxBytes }, json)
+  packRows({ head: headOf(delivery), rows: () => delivery.rows(), maxBytes }, json).parts()
+
+/** Rows that were packed into documents. */
+export interface PackedRows {
+  readonly total: number
+  /** may be asked again */
+  parts(): Generator<DocumentPart>
+}
 
 /**
  * Packs rows, in their order, into as few documents as this order allows. No rows are one document. Room for the numbers of parts is
  * kept free, so that a part never outgrows the ceiling by being counted.
  * @throws SinkError terminal, for a row that no document can hold
  */
-export function* partsOf(source: DocumentSource, format: DocumentFormat): Generator<DocumentPart> {
-  const { counts, first } = packed(source, format)
+export function packRows({ head, rows, maxBytes }: DocumentSource, format: DocumentFormat): PackedRows {
+  const { counts, first } = countsOf({ head, rows, maxBytes }, format)
   const total = counts.length
-  const { head } = source
-  if (total === 1) {
-    yield { index: 1, total, itemCount: first.length, text: format.document(head, first) }
-    return
-  }
-  const rows = source.rows()[Symbol.iterator]()
-  for (const [at, itemCount] of counts.entries()) {
-    const texts: string[] = []
-    while (texts.length < itemCount) {
-      const { value, done } = rows.next()
-      invariant(!done, 'the rows of a snapshot are the same each time they are asked for')
-      texts.push(format.row(value))
-    }
-    const part = { index: at + 1, total }
-    yield { ...part, itemCount, text: format.document({ ...head, part }, texts) }
+  return {
+    total,
+    *parts() {
+      if (total === 1) {
+        yield { index: 1, total, itemCount: first.length, text: format.document(head, first) }
+        return
+      }
+      const list = rows()[Symbol.iterator]()
+      for (const [at, itemCount] of counts.entries()) {
+        const part = { index: at + 1, total }
+        yield { ...part, itemCount, text: format.document({ ...head, part }, texts(list, itemCount, format)) }
+      }
+    },
   }
 }
 
+function texts(rows: Iterator<Row>, count: number, format: DocumentFormat): string[] {
+  return Array.from({ length: count }, () => {
+    const { value, done } = rows.next()
+    invariant(!done, 'the rows of a snapshot are the same each time they are asked for')
+    return format.row(value)
+  })
+}
+
 /** How many rows go into each part, and the texts of the first one: mostly there is no other. */
-function packed({ head, rows, maxBytes }: DocumentSource, format: DocumentFormat) {
+function countsOf({ head, rows, maxBytes }: DocumentSource, format: DocumentFormat) {
   const many = Number.MAX_SAFE_INTEGER
   const frame = format.frameBytes({ ...head, part: { index: many, total: many } })
   const counts: number[] = []

@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto'
+import { comparePositions, type Delivery, type Position, type Receipt, SinkError, type Writing } from '../sink.ts'
+import { headOf } from './envelope.ts'
+import type { HeldPositions } from './held-positions.ts'
+import { type DocumentLayout, embeddedAttribute, ownManifestPath } from './layout.ts'
+import { wholePath } from './paths.ts'
+import { type DocumentFile, documentFiles, type Making, treeFiles } from './planned-files.ts'
+import { isSameWriting, manifestText, parseManifest, type SetManifest, writingWords } from './set-manifest.ts'
+import type { DocumentTree } from './tree.ts'
+
+/** What a delivery means for the files of a sink. */
+export type DocumentPlan =
+  | {
+      readonly kind: 'write'
+      /** The content is what stands there already; files that are missing or differ are mended. */
+      readonly isSame: boolean
+      /** of the snapshot whose files they are: an earlier one, where the content is the same */
+      readonly position: Position
+      /** each file once, and the same ones whenever they are asked for; the manifest is not among them */
+      files(): Iterable<DocumentFile>
+      readonly manifest: DocumentFile
+      /** owned until now, and no more */
+      readonly removed: readonly string[]
+    }
+  /** What stands there is this snapshot, or a later one; nothing is done. */
+  | { readonly kind: 'none'; readonly receipt: Receipt }
+
+export interface PlanOptions {
+  readonly layout: DocumentLayout
+  readonly writer: string
+  readonly tree: DocumentTree
+  readonly held: HeldPositions
+}
+
+/**
+ * Decides what becomes of the files of an inventory: which are written, and which of those that it owns go. Files that it does not own
+ * are never touched.
+ * @throws SinkError terminal, where a file is somebody else's or rows have no files
+ */
+export async function planDocuments(
+  delivery: Delivery,
+  options: PlanOptions,
+  signal: AbortSignal,
+): Promise<DocumentPlan> {
+  const { layout, writer, tree, held } = options
+  const { writing } = delivery
+  const path = ownManifestPath(layout, writing)
+  const former = await readManifest(path, writing, tree, signal)
+  if (former) {
+    const position = held.of(writing, former.position)
+    if (comparePositions(position, delivery.position) >= 0)
+      return { kind: 'none', receipt: receiptOf({ ...former, position }, writer) }
+  }
+  const isTree = rowsHaveFiles(delivery, layout, former)
+
+  const fingerprint = fingerprintOf(layout, isTree)
+  const { checksum, complete, generation } = delivery
+  const isSame =
+    former?.checksum === checksum &&
+    former.complete === complete &&
+    former.generation === generation &&
+    former.layout === fingerprint
+  // Equal content keeps the words of the snapshot that brought it, so that equal files stay equal.
+  const head = isSame
+    ? { ...headOf(delivery), position: former.position, exportedAt: former.exportedAt }
+    : headOf(delivery)
+  const making: Making = { delivery, layout, head, former: complete ? undefined : former, tree, signal }
+  const { paths, partTotal, files } = await (isTree ? treeFiles(making) : documentFiles(making, layout.template))
+  const owned = new Set(former?.paths)
+  await refuseFilesOfOthers(
+    paths.filter((one) => !owned.has(one)),
+    writing,
+    tree,
+    signal,
+  )
+  const current = placesOf([...paths, path])
+  const goes = goesFrom(delivery, layout, isTree, paths)
+  const gone = [...owned].filter((one) => !current.has(one))
+  const removed = gone.filter(goes)
+  const kept = gone.filter((one) => !goes(one))
+  const { exportedAt } = head
+  const { position } = delivery
+  const manifest: SetManifest = {
+    ...(isSame
+      ? former
+      : { writing, position, generation, exportedAt, complete, checksum, layout: fingerprint, writer, partTotal }),
+    paths: [...paths, ...kept].sort(),
+  }
+  return {
+    kind: 'write',
+    isSame,
+    position: manifest.position,
+    files,
+    manifest: { path, text: manifestText(manifest) },
+    removed,
+  }
+}
+
+/** What is taken away with an inventory; nothing where somebody wrote later. */
+export async function planRemoval(
+  writing: Writing,
+  position: Position,
+  { layout, tree }: Pick<PlanOptions, 'layout' | 'tree'>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const path = ownManifestPath(layout, writing)
+  const manifest = parseManifest((await tree.read(path, signal)) ?? '')
+  if (!manifest || !isSameWriting(manifest.writing, writing)) return []
+  return comparePositions(manifest.position, position) > 0 ? [] : [...manifest.paths, path]
+}
+
+/** Whether each row has a file. Where nothing is said rows decide; no rows go the way that those before them went. */
+function rowsHaveFiles(delivery: Delivery, layout: DocumentLayout, former: SetManifest | undefined): boolean {
+  if (!layout.takesTrees || layout.mode === 'document') return false
+  if (layout.mode !== undefined) return true
+  if (delivery.itemCount > 0) return embeddedAttribute(delivery.rows()) !== undefined
+  return former?.layout === fingerprintOf(layout, true)
+}
+
+const fingerprintOf = (layout: DocumentLayout, isTree: boolean): string =>
+  createHash('sha256')
+    .update(JSON.stringify([layout, isTree]))
+    .digest('hex')
+    .slice(0, 12)
+
+async function readManifest(path: string, writing: Writing, tree: DocumentTree, signal: AbortSignal) {
+  const manifest = parseManifest((await tree.read(path, signal)) ?? '')
+  if (manifest && !isSameWriting(manifest.writing, writing)) throw foreignFile(path, manifest.writing)
+  return manifest
+}
+
+function foreignFile(path: string, owner: Writing): SinkError {
+  return new SinkError(
+    'terminal',
+    `${path} belongs to ${writingWords(owner)}: nothing was written. Put {cluster}, {namespace} and {name} into the path template, so that nobody writes over others`,
+  )
+}
+
+function receiptOf({ position, writer, exportedAt }: SetManifest, own: string): Receipt {
+  const nothing = { position, written: 0, removed: 0, bytes: 0 }
+  if (writer === own) return nothing
+  return {
+    ...nothing,
+    conflict: `${writer} writes under this identity and started later; its last snapshot is of ${exportedAt}`,
+  }
+}
+
+/** The paths as a set. @throws SinkError terminal, where one of them is another, or a folder that another is in */
+function placesOf(paths: readonly string[]): ReadonlySet<string> {
+  const places = new Set(paths)
+  const twice = places.size < paths.length && paths.find((one, i) => paths.indexOf(one) < i)
+  const folder = paths.flatMap(foldersOf).find((one) => places.has(one))
+  const found = twice || folder
+  if (found)
+    throw new SinkError('terminal', `${found} would be two files, or a file and a folder: change the path templates`)
+  return places
+}
+
+const foldersOf = (path: string): string[] =>
+  path
+    .split('/')
+    .slice(0, -1)
+    .map((_, i, all) => all.slice(0, i + 1).join('/'))
+
+/** Whether a file that is owned and written no more goes. What an incomplete snapshot does not name stays. */
+function goesFrom({ complete }: Delivery, layout: DocumentLayout, isTree: boolean, paths: readonly string[]) {
+  const wholes = new Set(paths.map(wholePath))
+  const keepsGenerations = !isTree && layout.template.includes('{generation}')
+  const isPruned = complete && (layout.prune ?? !keepsGenerations)
+  return (path: string): boolean => isPruned || wholes.has(wholePath(path))
+}
+
+/** A file that we do not own and that is there: it may be left from the original, or be somebody's. */
+async function refuseFilesOfOthers(
+  added: readonly string[],
+  writing: Writing,
+  tree: DocumentTree,
+  signal: AbortSignal,
+): Promise<void> {
+  if (added.length === 0) return
+  const there = await tree.existing(added, signal)
+  if (there.size === 0) return
+  for await (const text of tree.manifests(signal)) {
+    const manifest = parseManifest(text)
+    if (!manifest || isSameWriting(manifest.writing, writing)) continue
+    const path = manifest.paths.find((one) => there.has(one))
+    if (path !== undefined) throw foreignFile(path, manifest.writing)
+  }
+}

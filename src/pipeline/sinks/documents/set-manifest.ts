@@ -1,0 +1,97 @@
+import { KOLLECT_API_VERSION } from '#kinds'
+import type { Position, Writing } from '../sink.ts'
+import { snapshotId } from './envelope.ts'
+
+const KIND = 'KollectExportSetManifest'
+/** of a manifest in a sink, bytes; a greater one was not written by us */
+export const MAX_MANIFEST_BYTES = 64 * 1024 * 1024
+
+/** The list of what an inventory has in a sink: written last, so that a set that is named in it is whole. */
+export interface SetManifest {
+  readonly writing: Writing
+  readonly position: Position
+  readonly generation: number
+  readonly exportedAt: string
+  readonly complete: boolean
+  /** of the content of the snapshot */
+  readonly checksum: string
+  /** of how it is laid out: equal content under another layout is written again */
+  readonly layout: string
+  /** who wrote it */
+  readonly writer: string
+  readonly partTotal: number
+  /** every file of the inventory, in ascending order */
+  readonly paths: readonly string[]
+}
+
+export function manifestText({ writing, position, ...rest }: SetManifest): string {
+  const { generation, exportedAt, complete, checksum, layout, writer, partTotal, paths } = rest
+  const body = {
+    kind: KIND,
+    schemaVersion: KOLLECT_API_VERSION,
+    cluster: writing.cluster,
+    namespace: writing.namespace,
+    name: writing.inventory,
+    generation,
+    partTotal,
+    parts: Array.from({ length: partTotal }, (_, i) => i + 1),
+    exportedAt,
+    epoch: String(position.epoch),
+    sequence: String(position.sequence),
+    snapshotId: snapshotId(position),
+    complete,
+    checksum,
+    layout,
+    writer,
+    paths,
+  }
+  return `${JSON.stringify(body, null, 2)}\n`
+}
+
+/** Reads a manifest of ours; undefined for anything else, also for one that the original wrote, which has no order. */
+export function parseManifest(text: string): SetManifest | undefined {
+  const body = jsonOf(text)
+  if (body?.kind !== KIND) return undefined
+  const { cluster, namespace, name, generation, partTotal, exportedAt, complete, checksum, layout, writer, paths } =
+    body
+  const epoch = wholeNumber(body.epoch)
+  const sequence = wholeNumber(body.sequence)
+  const texts = [cluster, namespace, name, exportedAt, checksum, layout, writer]
+  if (!texts.every((one) => typeof one === 'string') || epoch === undefined || sequence === undefined) return undefined
+  if (!Array.isArray(paths) || !paths.every((path) => typeof path === 'string' && isInside(path))) return undefined
+  return {
+    writing: { cluster: cluster as string, namespace: namespace as string, inventory: name as string },
+    position: { epoch, sequence },
+    generation: Number(generation) || 0,
+    exportedAt: exportedAt as string,
+    complete: complete === true,
+    checksum: checksum as string,
+    layout: layout as string,
+    writer: writer as string,
+    partTotal: Number(partTotal) || 1,
+    paths: paths as string[],
+  }
+}
+
+/** Whoever may write to the sink may have written the list: it leads nowhere else. */
+const isInside = (path: string): boolean =>
+  path !== '' && !path.startsWith('/') && !path.includes('..') && !path.includes('\0')
+
+const wholeNumber = (value: unknown): bigint | undefined =>
+  typeof value === 'string' && /^\d{1,40}$/.test(value) ? BigInt(value) : undefined
+
+function jsonOf(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const isSameWriting = (a: Writing, b: Writing): boolean =>
+  a.cluster === b.cluster && a.namespace === b.namespace && a.inventory === b.inventory
+
+/** An inventory in a sentence. */
+export const writingWords = ({ cluster, namespace, inventory }: Writing): string =>
+  `${namespace === '' ? 'the cluster inventory ' : `inventory ${namespace}/`}${inventory} of cluster ${cluster}`
