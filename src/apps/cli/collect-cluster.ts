@@ -1,9 +1,15 @@
-import type { NamespaceFacts, Selection } from '#extract'
+import type { NamespaceFacts } from '#extract'
+import {
+  type CompiledTarget,
+  collectTarget,
+  type Declarations,
+  declaredIn,
+  type Target,
+  type TargetResult,
+  underScopes,
+} from '#inventory'
 import { type ClusterAccess, createKubeClient, type KubeClient, KubeError, type Resource } from '#kube'
 import { seconds } from '#model'
-import { underScopes } from './collect-ceiling.ts'
-import { type Declarations, declaredIn } from './collect-declared.ts'
-import { collectTarget, type Target, type TargetResult } from './collect-target.ts'
 
 /** What came of one cluster. */
 export interface ClusterResult {
@@ -55,11 +61,14 @@ export async function collectCluster({
         results.push({ title, kind: '', state: 'invalid', rows: [], failed: 0, notes: [target.missing] })
         continue
       }
-      const scopes = declarations.scopes.filter((scope) => scope.namespace === target.namespace)
+      const { namespace: own } = target.key
+      const scopes =
+        own === '' ? declarations.clusterScopes : declarations.scopes.filter((one) => one.namespace === own)
       results.push(
         await collectTarget(target, {
           ...{ kube, namespacesFor, namespace, signal },
-          ceiling: (gvk, wanted) => underScopes(scopes, gvk, wanted),
+          // Whoever collects reads with rights of their own.
+          ceiling: (wanted) => underScopes(scopes, wanted),
           onObjects: (count) => onProgress(`${cluster}: ${title}: ${count} objects read`),
         }),
       )
@@ -82,20 +91,19 @@ const isWhole = (target: Target | Orphan): target is Target => 'profile' in targ
 function targetsOf({ profiles, targets, clusterTargets }: Declarations): readonly (Target | Orphan)[] {
   const joined = (
     title: string,
-    name: string,
-    namespace: string | undefined,
+    key: Target['key'],
     spec: Target['spec'],
     ref: { name: string; namespace: string },
   ) => {
     const profile = profiles.find((one) => one.name === ref.name && one.namespace === ref.namespace)
     if (!profile) return { title, missing: `the KollectProfile ${ref.namespace}/${ref.name} is not there` }
-    return { title, name, namespace, spec, profile: profile.spec, annotations: profile.annotations }
+    return { title, key, spec, profile }
   }
   return [
     ...targets.map(({ name, namespace, spec }) =>
-      joined(`${namespace}/${name}`, name, namespace, spec, { name: spec.profileRef, namespace }),
+      joined(`${namespace}/${name}`, { namespace, name }, spec, { name: spec.profileRef, namespace }),
     ),
-    ...clusterTargets.map(({ name, spec }) => joined(name, name, undefined, spec, spec.profileRef)),
+    ...clusterTargets.map(({ name, spec }) => joined(name, { namespace: '', name }, spec, spec.profileRef)),
   ]
 }
 
@@ -103,19 +111,15 @@ function targetsOf({ profiles, targets, clusterTargets }: Declarations): readonl
 function namespaceReader(
   kube: KubeClient,
   signal: AbortSignal,
-): (selection: Selection, target: Target) => Promise<readonly NamespaceFacts[]> {
+): (compiled: CompiledTarget, target: Target) => Promise<readonly NamespaceFacts[]> {
   let all: Promise<readonly NamespaceFacts[]> | undefined
-  return async (selection, { spec, namespace }) => {
+  return async ({ needsNamespaces }, { spec, key: { namespace } }) => {
     all ??= kube.listAll(namespaces, { signal })
     try {
       return await all
     } catch (error) {
-      const named = spec.includedNamespaces?.length
-        ? spec.includedNamespaces
-        : namespace === undefined
-          ? []
-          : [namespace]
-      if (selection.needsNamespaces || named.length === 0) throw error
+      const named = spec.includedNamespaces?.length ? spec.includedNamespaces : namespace === '' ? [] : [namespace]
+      if (needsNamespaces || named.length === 0) throw error
       const found = await Promise.all(named.map((name) => kube.get(namespaces, { name }, signal)))
       return found.filter((one) => one !== undefined)
     }

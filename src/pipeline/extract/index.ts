@@ -15,4 +15,11 @@ export {
   type ProfileSpec,
 } from './profile.ts'
 export { canonicalJson, canonicalRow, compareRows, compareTexts, type ObjectRow, type Row } from './row.ts'
-export { compileSelection, HOME_OF_CLUSTER_OBJECTS, type NamespaceFacts, type Selection } from './select.ts'
+export {
+  compileSelection,
+  HOME_OF_CLUSTER_OBJECTS,
+  NAMESPACE_WATCH,
+  type NamespaceFacts,
+  type Selection,
+  WATCH,
+} from './select.ts'

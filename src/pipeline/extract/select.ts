@@ -27,8 +27,10 @@ type Test = (object: Fields, labels: Labels, namespace: NamespaceFacts | undefin
 type Fields = Readonly<Record<string, unknown>>
 type Labels = Readonly<Record<string, string>>
 
-const WATCH = 'kollect.dev/watch'
-const NAMESPACE_WATCH = 'kollect.dev/namespace-watch'
+/** Label of objects and namespaces: whether they are collected. */
+export const WATCH = 'kollect.dev/watch'
+/** Annotation of namespaces that says the same. */
+export const NAMESPACE_WATCH = 'kollect.dev/namespace-watch'
 /** Where objects without a namespace count as if they lived. */
 export const HOME_OF_CLUSTER_OBJECTS = 'default'
 

@@ -7,3 +7,17 @@
 export { type InventoryInformers, inventoryInformers, inventoryResources, type Stored } from './objects.ts'
 export type { RowSink, TargetKey, TargetRows } from './rows.ts'
 export { RowStore } from './store/index.ts'
+export {
+  type CompiledTarget,
+  collectTarget,
+  type Declarations,
+  type Declared,
+  declarationsOf,
+  declaredIn,
+  InventoryTargets,
+  type InventoryTargetsOptions,
+  type Target,
+  type TargetDefaults,
+  type TargetResult,
+  underScopes,
+} from './targets/index.ts'

@@ -9,6 +9,11 @@ export const ALLOW_SECRET_EXTRACTION = `${KOLLECT_GROUP}/allow-secret-extraction
 /** Annotation of a profile on Secrets: whole ones may be embedded. */
 export const ALLOW_FULL_RESOURCE_EXPORT = `${KOLLECT_GROUP}/allow-full-resource-export`
 
+/** Annotation of a scope: `clip` leaves of a target what the scope allows; else a target that wants more is refused as a whole. */
+export const SCOPE_EXCESS = `${KOLLECT_GROUP}/excess`
+/** Finalizer of targets: their rows go first. */
+export const TARGET_FINALIZER = `${KOLLECT_GROUP}/target-cleanup`
+
 /** Namespace of the sinks that a cluster inventory names without one. */
 export const DEFAULT_SINK_NAMESPACE = 'kollect-system'
 /** Earliest repeat of identical content, where nothing is said. */

@@ -1,8 +1,10 @@
 import {
+  type KollectClusterScopeSpec,
   type KollectClusterTargetSpec,
   type KollectProfile,
   type KollectScopeSpec,
   type KollectTargetSpec,
+  kollectClusterScope,
   kollectClusterTarget,
   kollectProfile,
   kollectScope,
@@ -16,6 +18,7 @@ export interface Declarations {
   readonly targets: readonly Declared<KollectTargetSpec>[]
   readonly clusterTargets: readonly Declared<KollectClusterTargetSpec>[]
   readonly scopes: readonly Declared<KollectScopeSpec>[]
+  readonly clusterScopes: readonly Declared<KollectClusterScopeSpec>[]
 }
 
 /** One object, as far as it is needed. */
@@ -25,12 +28,13 @@ export interface Declared<Spec> {
   readonly namespace: string
   readonly annotations: Readonly<Record<string, string>>
   readonly spec: Spec
+  readonly generation?: number
 }
 
 /** Objects of inventory by their kinds; others are passed over. */
 export function declarationsOf(objects: readonly KubeObject[]): Declarations {
   // Whoever calls has checked them against their schemas.
-  const of = <Spec>(kind: string): readonly Declared<Spec>[] =>
+  const of = <Spec>({ definition: { kind } }: { readonly definition: { readonly kind: string } }) =>
     objects
       .filter((object) => object.kind === kind)
       .map(({ metadata, spec }) => ({
@@ -40,14 +44,17 @@ export function declarationsOf(objects: readonly KubeObject[]): Declarations {
         spec: spec as Spec,
       }))
   return {
-    profiles: of(kollectProfile.definition.kind),
-    targets: of(kollectTarget.definition.kind),
-    clusterTargets: of(kollectClusterTarget.definition.kind),
-    scopes: of(kollectScope.definition.kind),
+    profiles: of(kollectProfile),
+    targets: of(kollectTarget),
+    clusterTargets: of(kollectClusterTarget),
+    scopes: of(kollectScope),
+    clusterScopes: of(kollectClusterScope),
   }
 }
 
-const KINDS = [kollectProfile, kollectTarget, kollectClusterTarget, kollectScope].map(({ definition }) => definition)
+const KINDS = [kollectProfile, kollectTarget, kollectClusterTarget, kollectScope, kollectClusterScope].map(
+  ({ definition }) => definition,
+)
 
 /**
  * What is declared in a cluster.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type KubeClient, KubeError, type KubeObject } from '#kube'
-import { collectTarget, type Target } from './collect-target.ts'
+import { collectTarget, type Target } from './collect-once.ts'
 
 const pod = (name: string, namespace = 'shop', more: object = {}): KubeObject => ({
   metadata: { name, namespace, uid: `uid-${name}` },
@@ -8,9 +8,11 @@ const pod = (name: string, namespace = 'shop', more: object = {}): KubeObject =>
   ...more,
 })
 const target: Target = {
-  ...{ title: 'shop/pods', name: 'pods', namespace: 'shop', annotations: {} },
+  ...{ title: 'shop/pods', key: { name: 'pods', namespace: 'shop' } },
   spec: { profileRef: 'pods' },
-  profile: { targetGVK: { version: 'v1', kind: 'Pod' }, attributes: [{ name: 'image', path: '{.spec.image}' }] },
+  profile: {
+    spec: { targetGVK: { version: 'v1', kind: 'Pod' }, attributes: [{ name: 'image', path: '{.spec.image}' }] },
+  },
 }
 type Pages = readonly (readonly KubeObject[] | KubeError)[]
 
@@ -37,7 +39,7 @@ const collect = (kube: KubeClient, more: Partial<Target> = {}, namespaces: reado
     {
       ...{ kube, namespace: undefined, signal: new AbortController().signal, onObjects: () => undefined },
       namespacesFor: async () => namespaces.map((name) => ({ name, labels: {} })),
-      ceiling: (_, wanted) => ({ namespaces: wanted }),
+      ceiling: (reach) => ({ reach }),
     },
   )
 const spec = (more: object) => ({ spec: { profileRef: 'pods', ...more } })
@@ -135,7 +137,7 @@ describe('a target', () => {
   it('is refused, suspended or unusable without a question', async () => {
     const kube = cluster({ shop: [[[pod('a')]]] })
     expect(await collect(kube, spec({ suspend: true }))).toMatchObject({ state: 'suspended', rows: [] })
-    const profile = { ...target.profile, attributes: [{ name: 'x', path: '.spec' }] }
+    const profile = { spec: { ...target.profile.spec, attributes: [{ name: 'x', path: '.spec' }] } }
     expect(await collect(kube, { profile })).toMatchObject({
       state: 'invalid',
       notes: [expect.stringContaining('spec.attributes[0].path')],

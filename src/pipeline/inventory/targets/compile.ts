@@ -1,0 +1,126 @@
+import { compileProfile, compileSelection, type NamespaceFacts, type ProfileFault, type Row } from '#extract'
+import type { GroupVersionKind, KollectClusterTargetSpec, KollectProfile, KollectTargetSpec } from '#kinds'
+import type { TargetKey } from '../rows.ts'
+
+export type TargetSpec = KollectTargetSpec | KollectClusterTargetSpec
+
+/** What a process adds to every target. */
+export interface TargetDefaults {
+  /** names that are secret besides those of profiles */
+  readonly scrubKeys: readonly string[]
+  /** namespaces of targets that name none; []: their own */
+  readonly includedNamespaces: readonly string[]
+  /** never read, whatever a target says */
+  readonly excludedNamespaces: readonly string[]
+}
+
+export const NO_DEFAULTS: TargetDefaults = { scrubKeys: [], includedNamespaces: [], excludedNamespaces: [] }
+
+/** What became of one object. */
+export type Outcome =
+  | { readonly row: Row; readonly failure?: never }
+  | { readonly failure: string; readonly row?: never }
+
+/** One kind of objects as a target takes them. Takes one object at a time, and never throws. */
+export interface CompiledKind {
+  readonly gvk: GroupVersionKind
+  /** whether labels of namespaces decide about objects */
+  readonly needsLabels: boolean
+  /** @returns undefined for an object that is not chosen */
+  take(object: unknown, namespace: NamespaceFacts | undefined): Outcome | undefined
+}
+
+/** A target with its profile, ready to be read. */
+export interface CompiledTarget {
+  readonly key: TargetKey
+  /** that of its profile, or those that its rules name */
+  readonly kinds: readonly CompiledKind[]
+  /** what is worth knowing although it is no fault */
+  readonly warnings: readonly ProfileFault[]
+  /** whether it chooses namespaces by more than their names */
+  readonly needsNamespaces: boolean
+  /** of these namespaces those that are wanted, before any ceiling */
+  namespaces(known: readonly NamespaceFacts[]): readonly string[]
+}
+
+export interface TargetToCompile {
+  readonly key: TargetKey
+  readonly spec: TargetSpec
+  readonly profile: {
+    readonly spec: KollectProfile['spec']
+    readonly annotations?: Readonly<Record<string, string>> | undefined
+  }
+}
+
+/**
+ * Compiles a target once. Rules may name several kinds; the paths of the profile are taken of each of them.
+ * @returns every mistake at once
+ */
+export function compileTarget(
+  { key, spec, profile }: TargetToCompile,
+  defaults: TargetDefaults = NO_DEFAULTS,
+):
+  | { readonly target: CompiledTarget; readonly faults?: never }
+  | { readonly faults: readonly ProfileFault[]; readonly target?: never } {
+  const whole = withDefaults(spec, defaults)
+  const chosen = { spec: whole, namespace: key.namespace === '' ? undefined : key.namespace }
+  const faults: ProfileFault[] = []
+  const warnings: ProfileFault[] = []
+  const kinds: CompiledKind[] = []
+  const { annotations } = profile
+  for (const gvk of kindsOf(spec, profile.spec.targetGVK)) {
+    const ofKind = { metadata: { annotations }, spec: { ...profile.spec, targetGVK: gvk } }
+    const { extractor, faults: found = [] } = compileProfile(ofKind, { scrubKeys: defaults.scrubKeys })
+    faults.push(...found)
+    if (!extractor) continue
+    warnings.push(...extractor.warnings)
+    const selection = compileSelection(chosen, gvk)
+    kinds.push({
+      gvk,
+      needsLabels: (spec.resourceRules ?? []).some(({ namespaceSelector }) => namespaceSelector !== undefined),
+      take(object, namespace) {
+        if (!selection.chooses(object, namespace)) return undefined
+        const { row, failure } = extractor.row(object)
+        if (!row) return { failure: failureText(object, failure) }
+        return { row: { targetNamespace: key.namespace || row.namespace, targetName: key.name, ...row } }
+      },
+    })
+  }
+  if (faults.length > 0) return { faults: once(faults) }
+  const { needsNamespaces, namespaces } = compileSelection(chosen, profile.spec.targetGVK)
+  return { target: { key, kinds, warnings: once(warnings), needsNamespaces, namespaces } }
+}
+
+/** A target's own list takes the place of the default; what the process excludes is always excluded. */
+function withDefaults<Spec extends TargetSpec>(
+  spec: Spec,
+  { includedNamespaces, excludedNamespaces }: TargetDefaults,
+): Spec {
+  const included = spec.includedNamespaces?.length ? spec.includedNamespaces : [...includedNamespaces]
+  const excluded = [...(spec.excludedNamespaces ?? []), ...excludedNamespaces]
+  return {
+    ...spec,
+    ...(included.length > 0 && { includedNamespaces: included }),
+    ...(excluded.length > 0 && { excludedNamespaces: excluded }),
+  }
+}
+
+function kindsOf({ resourceRules = [] }: TargetSpec, ofProfile: GroupVersionKind): readonly GroupVersionKind[] {
+  if (resourceRules.length === 0) return [ofProfile]
+  return [...new Map(resourceRules.map(({ gvk }) => [kindText(gvk), gvk])).values()]
+}
+
+/** A kind as people write it, and one text for each: `apps/v1 Deployment`. */
+export const kindText = ({ group = '', version, kind }: GroupVersionKind): string =>
+  `${group === '' ? version : `${group}/${version}`} ${kind}`
+
+const once = (faults: readonly ProfileFault[]): readonly ProfileFault[] => [
+  ...new Map(faults.map((fault) => [`${fault.path} ${fault.message}`, fault])).values(),
+]
+
+/** Names the object, and holds nothing else of it. */
+function failureText(object: unknown, { attribute, message }: { attribute?: string; message: string }): string {
+  const { namespace, name = '' } = (object as { metadata?: { namespace?: string; name?: string } }).metadata ?? {}
+  const where = namespace === undefined ? name : `${namespace}/${name}`
+  return `${where}: ${attribute === undefined ? '' : `attribute ${attribute}: `}${message}`
+}

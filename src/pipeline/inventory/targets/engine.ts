@@ -1,0 +1,446 @@
+import { isDeepStrictEqual } from 'node:util'
+import { HOME_OF_CLUSTER_OBJECTS, NAMESPACE_WATCH, type NamespaceFacts, WATCH } from '#extract'
+import {
+  type Fault,
+  type KollectKnown,
+  kollectClusterScope,
+  kollectClusterTarget,
+  kollectFaults,
+  kollectProfile,
+  kollectScope,
+  kollectTarget,
+} from '#kinds'
+import type { KubeClient } from '#kube'
+import type { Clock } from '#model'
+import type { Logger } from '#runtime'
+import type { RowSink, TargetKey, TargetRows } from '../rows.ts'
+import { underScopes } from './ceiling.ts'
+import {
+  type CompiledKind,
+  type CompiledTarget,
+  compileTarget,
+  kindText,
+  type TargetDefaults,
+  type TargetSpec,
+} from './compile.ts'
+import type { Declarations, Declared } from './declared.ts'
+import { KindRows } from './kind-rows.ts'
+import { type Interest, type KindState, KindWatch } from './kind-watch.ts'
+
+/** Why a target is not read, or not all of it. */
+export interface Degradation {
+  readonly reason:
+    | 'Suspended'
+    | 'TargetInvalid'
+    | 'ProfileNotFound'
+    | 'ProfileInvalid'
+    | 'InformerRegistrationFailed'
+    | 'ExtractionFailed'
+    | 'AccessCheckFailed'
+    | 'ScopeGVKDenied'
+    | 'ScopeNamespaceDenied'
+    | 'ScopeLookupFailed'
+  readonly message: string
+}
+
+/** How a target is doing. */
+export interface TargetState {
+  /** of the spec that all this is about */
+  readonly generation: number
+  /** all that it chooses stands in its rows */
+  readonly isComplete: boolean
+  /** its lists are being read: the number of rows is not known yet */
+  readonly isReading: boolean
+  readonly degraded?: Degradation
+  /** what may not be listed, a sentence */
+  readonly forbidden?: string
+  readonly matchedNamespaces: readonly string[]
+  readonly effectiveNamespaces: readonly string[]
+  readonly activeRules: number
+  readonly rows: number
+  readonly failures: number
+  readonly lastFailure?: string
+}
+
+/** Everything that decides what is collected. */
+export interface TargetWorld {
+  readonly declared: Declarations
+  readonly namespaces: readonly NamespaceFacts[]
+  /** why scopes are not known: nothing is read without them */
+  readonly scopeFault?: string
+}
+
+export interface TargetEngineOptions {
+  readonly kube: KubeClient
+  readonly rows: RowSink
+  readonly defaults: TargetDefaults
+  /** by what targets are judged, as at admission */
+  readonly known: KollectKnown
+  /** only these namespaces are ever read; []: all */
+  readonly watchNamespaces: readonly string[]
+  readonly clock: Clock
+  readonly logger: Logger
+  /** the target is doing otherwise, or is not there any more */
+  readonly onChange: (key: TargetKey) => void
+}
+
+const GATHER_MS = 100
+
+/**
+ * Targets that run: what is declared becomes watches, and what those bring becomes rows. One watch for each kind, whatever number of
+ * targets wants it. What a scope denies, what is deleted and what is not chosen any more loses its rows; what cannot be read keeps them.
+ */
+export class TargetEngine {
+  readonly #options: TargetEngineOptions
+  readonly #targets = new Map<string, RunningTarget>()
+  readonly #watches = new Map<string, KindWatch>()
+  readonly #stopping = new Set<Promise<void>>()
+  readonly #stop = new AbortController()
+  #telling: Promise<void> | undefined
+
+  constructor(options: TargetEngineOptions) {
+    this.#options = options
+  }
+
+  /** How a target is doing; undefined: it was never heard of, or is gone. */
+  state(key: TargetKey): TargetState | undefined {
+    return this.#targets.get(textOf(key))?.state
+  }
+
+  /** kinds that are watched, and open watches */
+  get load(): { readonly kinds: number; readonly watches: number } {
+    return {
+      kinds: this.#watches.size,
+      watches: [...this.#watches.values()].reduce((sum, { watches }) => sum + watches, 0),
+    }
+  }
+
+  /** Takes the world as it is now. */
+  update(world: TargetWorld): void {
+    if (this.#stop.signal.aborted) return
+    const present = new Set<string>()
+    for (const { key, declared } of allTargets(world.declared)) {
+      const text = textOf(key)
+      present.add(text)
+      const known = this.#targets.get(text)
+      const running = known ?? new RunningTarget(key, this.#options)
+      this.#targets.set(text, running)
+      running.update(declared, world)
+    }
+    for (const [text, target] of this.#targets) {
+      if (present.has(text)) continue
+      target.drop()
+      this.#targets.delete(text)
+      this.#options.onChange(target.key)
+    }
+    this.#watch()
+    this.#tellSoon()
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await Promise.all([...this.#watches.values()].map((watch) => watch.stop()))
+    await Promise.all(this.#stopping)
+    await this.#telling
+  }
+
+  #watch(): void {
+    const { kube, clock, logger } = this.#options
+    const wanted = new Map<string, { readonly kind: CompiledKind; readonly interests: Interest[] }>()
+    for (const target of this.#targets.values())
+      for (const { kind, interest } of target.interests) {
+        const of = wanted.get(kindText(kind.gvk)) ?? { kind, interests: [] }
+        wanted.set(kindText(kind.gvk), of)
+        of.interests.push(interest)
+      }
+    for (const [name, { kind, interests }] of wanted) {
+      const watch =
+        this.#watches.get(name) ??
+        new KindWatch({ gvk: kind.gvk, kube, clock, logger, onChange: () => this.#tellSoon() })
+      this.#watches.set(name, watch)
+      watch.want(interests)
+    }
+    for (const [name, watch] of this.#watches) {
+      if (wanted.has(name)) continue
+      this.#watches.delete(name)
+      const stopping = watch.stop().finally(() => this.#stopping.delete(stopping))
+      this.#stopping.add(stopping)
+    }
+  }
+
+  /** Much happens at once: what it makes of targets is looked at after a moment, for all of them. */
+  #tellSoon(): void {
+    if (this.#stop.signal.aborted) return
+    this.#telling ??= this.#options.clock.sleep(GATHER_MS, this.#stop.signal).then(() => {
+      this.#telling = undefined
+      if (this.#stop.signal.aborted) return
+      for (const target of this.#targets.values())
+        if (target.look((kind) => this.#watches.get(kindText(kind.gvk)))) this.#options.onChange(target.key)
+    })
+  }
+}
+
+const textOf = ({ namespace, name }: TargetKey): string => `${namespace}/${name}`
+
+function* allTargets({ targets, clusterTargets }: Declarations) {
+  for (const declared of targets) yield { key: { namespace: declared.namespace, name: declared.name }, declared }
+  for (const declared of clusterTargets) yield { key: { namespace: '', name: declared.name }, declared }
+}
+
+type Plan =
+  | {
+      readonly reads: readonly { readonly kind: CompiledKind; readonly interest: Interest }[]
+      readonly degraded?: never
+      readonly matched: readonly string[]
+      readonly effective: readonly string[]
+    }
+  | {
+      readonly degraded: Degradation
+      /** what was read before may not be any more */
+      readonly isDenied?: boolean
+      readonly reads?: never
+      readonly matched?: readonly string[]
+    }
+
+/** One target, and what was made of it so far. */
+class RunningTarget {
+  readonly key: TargetKey
+  state: TargetState | undefined
+  readonly #options: TargetEngineOptions
+  #rows: TargetRows | undefined
+  #isDropped = false
+  #prepared: Prepared | undefined
+  #revision = 0
+  #plan: Plan = { degraded: { reason: 'ProfileNotFound', message: '' } }
+  #rules = 0
+  #generation = 0
+  readonly #held = new Map<string, KindRows>()
+
+  constructor(key: TargetKey, options: TargetEngineOptions) {
+    this.key = key
+    this.#options = options
+  }
+
+  get interests(): readonly { readonly kind: CompiledKind; readonly interest: Interest }[] {
+    return this.#plan.reads ?? []
+  }
+
+  update(declared: Declared<TargetSpec>, world: TargetWorld): void {
+    this.#generation = declared.generation ?? 0
+    this.#rules = declared.spec.resourceRules?.length ?? 0
+    try {
+      this.#plan = this.#planned(declared, world)
+    } catch (error) {
+      // An object that no schema has seen, such as one of a former version: it stops nobody but itself.
+      this.#options.logger.error({ target: this.key, err: error }, 'a target of inventory cannot be planned')
+      this.#plan = { degraded: { reason: 'TargetInvalid', message: 'it, its profile or a scope cannot be read' } }
+    }
+    if (this.#plan.degraded) {
+      // What was read stays, though nobody keeps it up to date; only what may not be read goes.
+      if (this.#plan.isDenied) this.drop()
+      else this.#rows?.setComplete(false)
+      return
+    }
+    if (this.#plan.effective.length === 0) {
+      this.drop()
+      return
+    }
+    this.#isDropped = false
+    const kinds = new Set(this.#plan.reads.map(({ kind }) => kindText(kind.gvk)))
+    for (const [name, rows] of this.#held) {
+      if (kinds.has(name)) continue
+      rows.limitTo(() => false)
+      this.#held.delete(name)
+    }
+    for (const { interest } of this.#plan.reads)
+      interest.rows.limitTo((namespace) => interest.namespaces.has(namespace || HOME_OF_CLUSTER_OBJECTS))
+  }
+
+  /** Its rows go, and that it has none is all there is to know. */
+  drop(): void {
+    if (this.#isDropped) return
+    const rows = this.#rows ?? this.#options.rows.target(this.key)
+    rows.drop()
+    this.#isDropped = true
+    this.#rows = undefined
+    this.#held.clear()
+  }
+
+  /** Looks how it is doing. @returns whether that is otherwise than before */
+  look(watchOf: (kind: CompiledKind) => KindWatch | undefined): boolean {
+    const before = this.state
+    const now = this.#looked(watchOf)
+    this.state = now
+    if (this.#plan.reads) this.#rows?.setComplete(now.isComplete)
+    return !isDeepStrictEqual(before, now)
+  }
+
+  #looked(watchOf: (kind: CompiledKind) => KindWatch | undefined): TargetState {
+    const plan = this.#plan
+    const held = [...this.#held.values()]
+    const failures = held.reduce((sum, rows) => sum + rows.failures, 0)
+    const lastFailure = held.map((rows) => rows.lastFailure).find((one) => one !== undefined)
+    const base = {
+      generation: this.#generation,
+      matchedNamespaces: plan.matched ?? [],
+      effectiveNamespaces: plan.reads ? plan.effective : [],
+      activeRules: this.#rules,
+      rows: this.#rows?.size ?? 0,
+      failures,
+      ...(lastFailure !== undefined && { lastFailure }),
+    }
+    if (plan.degraded) return { ...base, isComplete: false, isReading: false, degraded: plan.degraded }
+    const states = plan.reads.map(
+      ({ kind, interest }): KindState => watchOf(kind)?.stateFor(interest.rows) ?? { phase: 'reading' },
+    )
+    const forbidden = states.flatMap((one) => (one.phase === 'forbidden' ? [one.message] : []))
+    const degraded = degradationOf(states, failures, lastFailure)
+    return {
+      ...base,
+      isComplete: states.every(({ phase }) => phase === 'live') && !degraded,
+      isReading: states.some(({ phase }) => phase === 'reading'),
+      ...(degraded && { degraded }),
+      ...(forbidden.length > 0 && { forbidden: forbidden.join('; ') }),
+    }
+  }
+
+  #planned(target: Declared<TargetSpec>, world: TargetWorld): Plan {
+    const { spec } = target
+    if (spec.suspend)
+      return { degraded: { reason: 'Suspended', message: 'it is suspended: its rows stay as they are' } }
+    const { known, watchNamespaces } = this.#options
+    const scopes = this.#scopes(world)
+    if (!scopes.of) return { degraded: { reason: 'ScopeLookupFailed', message: scopes.fault } }
+    const prepared = this.#prepare(target, world, scopes.of)
+    if (!prepared.target) return prepared.refusal
+    const { namespaces } = world
+    const inReach =
+      watchNamespaces.length === 0 ? namespaces : namespaces.filter(({ name }) => watchNamespaces.includes(name))
+    const matched = [...prepared.target.namespaces(inReach)].sort()
+    const wanted = { kinds: prepared.target.kinds.map(({ gvk }) => gvk), namespaces: matched }
+    const needsConsent = !this.#isOfCluster && known.semantics === 'strict'
+    const { reach, denied } = underScopes(scopes.of, wanted, needsConsent ? this.key.namespace : undefined)
+    if (!reach) return { degraded: denied, isDenied: true, matched }
+    const kinds = prepared.target.kinds.filter(({ gvk }) => reach.kinds.includes(gvk))
+    return { reads: this.#reads(kinds, reach.namespaces, namespaces), matched, effective: reach.namespaces }
+  }
+
+  get #isOfCluster(): boolean {
+    return this.key.namespace === ''
+  }
+
+  /** The scopes that bound it; one that cannot be used might have said no. */
+  #scopes({
+    declared,
+    scopeFault,
+  }: TargetWorld): { readonly of: readonly AnyScope[] } | { readonly of?: never; readonly fault: string } {
+    if (scopeFault !== undefined) return { fault: scopeFault }
+    const of: readonly AnyScope[] = this.#isOfCluster
+      ? declared.clusterScopes
+      : declared.scopes.filter(({ namespace }) => namespace === this.key.namespace)
+    const { kind } = (this.#isOfCluster ? kollectClusterScope : kollectScope).definition
+    for (const { name, namespace, spec } of of) {
+      const faults = kollectFaults(kind, { metadata: { name, namespace }, spec }, this.#options.known)
+      if (faults.length > 0) return { fault: `the scope ${name} cannot be used: ${sentence(faults)}` }
+    }
+    return { of }
+  }
+
+  /** Judged and compiled once for each form of target and profile. */
+  #prepare(
+    { spec, annotations }: Declared<TargetSpec>,
+    { declared }: TargetWorld,
+    scopes: readonly AnyScope[],
+  ): Prepared {
+    const { known, defaults } = this.#options
+    const ref =
+      typeof spec.profileRef === 'string' ? { name: spec.profileRef, namespace: this.key.namespace } : spec.profileRef
+    const refusing = scopes.find(({ spec: scope }) => {
+      const allowed = ('allowedStaticRefNamespaces' in scope && scope.allowedStaticRefNamespaces) || []
+      return allowed.length > 0 && !allowed.includes(ref?.namespace)
+    })
+    if (refusing) {
+      const message = `the scope ${refusing.name} does not allow profiles of the namespace ${ref.namespace}`
+      return { refusal: { degraded: { reason: 'ScopeNamespaceDenied', message }, isDenied: true } }
+    }
+    const profile = declared.profiles.find(({ name, namespace }) => name === ref?.name && namespace === ref.namespace)
+    const source = { spec, profile: profile && { spec: profile.spec, annotations: profile.annotations } }
+    if (this.#prepared && isDeepStrictEqual(source, this.#prepared.source)) return this.#prepared
+    this.#revision++
+    const prepared = (): Prepared => {
+      const { kind } = (this.#isOfCluster ? kollectClusterTarget : kollectTarget).definition
+      const faults = kollectFaults(kind, { metadata: { ...this.key, annotations }, spec }, known)
+      if (faults.length > 0) return refused('TargetInvalid', sentence(faults))
+      if (!source.profile) {
+        const which = `${ref.namespace}/${ref.name}`
+        return refused('ProfileNotFound', `there is no KollectProfile ${which}: make it, or mend profileRef`)
+      }
+      const metadata = { name: ref.name, namespace: ref.namespace, annotations: source.profile.annotations }
+      const ofProfile = kollectFaults(kollectProfile.definition.kind, { metadata, spec: source.profile.spec }, known)
+      if (ofProfile.length > 0) return refused('ProfileInvalid', sentence(ofProfile))
+      const compiled = compileTarget({ key: this.key, spec, profile: source.profile }, defaults)
+      return compiled.target ? { target: compiled.target } : refused('ProfileInvalid', sentence(compiled.faults))
+    }
+    this.#prepared = { ...prepared(), source }
+    return this.#prepared
+  }
+
+  #reads(kinds: readonly CompiledKind[], effective: readonly string[], known: readonly NamespaceFacts[]) {
+    if (effective.length === 0) return []
+    const namespaces = new Set(effective)
+    const facts = new Map(known.filter(({ name }) => namespaces.has(name)).map((one) => [one.name, one]))
+    const revision = this.#revision
+    return kinds.map((kind) => {
+      const fingerprint = (of: readonly string[]): string =>
+        JSON.stringify([textOf(this.key), revision, of.map((name) => shown(facts.get(name), kind.needsLabels))])
+      return { kind, interest: { rows: this.#rowsOf(kind), kind, namespaces, facts, fingerprint } }
+    })
+  }
+
+  #rowsOf(kind: CompiledKind): KindRows {
+    const name = kindText(kind.gvk)
+    const held = this.#held.get(name)
+    if (held) return held
+    this.#rows ??= this.#options.rows.target(this.key)
+    const made = new KindRows(this.key, this.#rows)
+    this.#held.set(name, made)
+    return made
+  }
+}
+
+type AnyScope = Declarations['scopes'][number] | Declarations['clusterScopes'][number]
+
+/** What became of a target and its profile. */
+type Prepared = { readonly source?: unknown } & (
+  | { readonly target: CompiledTarget; readonly refusal?: never }
+  | { readonly refusal: Extract<Plan, { readonly degraded: Degradation }>; readonly target?: never }
+)
+
+const refused = (reason: Degradation['reason'], message: string): Prepared => ({
+  refusal: { degraded: { reason, message } },
+})
+
+/** What of a namespace decides about its objects. */
+function shown(facts: NamespaceFacts | undefined, needsLabels: boolean): unknown {
+  if (!facts) return null
+  const { name, labels, annotations } = facts
+  if (needsLabels) return [name, Object.entries(labels).sort(), annotations?.[NAMESPACE_WATCH]]
+  return [name, labels[WATCH], annotations?.[NAMESPACE_WATCH]]
+}
+
+function degradationOf(
+  states: readonly KindState[],
+  failures: number,
+  lastFailure: string | undefined,
+): Degradation | undefined {
+  for (const state of states) {
+    if (state.phase === 'absent' || state.phase === 'failing')
+      return { reason: 'InformerRegistrationFailed', message: state.message }
+    if (state.phase === 'unchecked') return { reason: 'AccessCheckFailed', message: state.message }
+  }
+  if (failures === 0) return undefined
+  return { reason: 'ExtractionFailed', message: `${failures} object(s) have no row; the last is ${lastFailure}` }
+}
+
+const sentence = (faults: readonly Fault[]): string =>
+  faults.map(({ path, message }) => `${path} ${message}`).join('; ')

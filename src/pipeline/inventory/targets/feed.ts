@@ -1,0 +1,176 @@
+import { setImmediate } from 'node:timers/promises'
+import { HOME_OF_CLUSTER_OBJECTS, type NamespaceFacts } from '#extract'
+import type { KubeClient, KubeObject, Resource } from '#kube'
+import type { Clock } from '#model'
+import { backoffMs, type Logger } from '#runtime'
+import type { CompiledKind, Outcome } from './compile.ts'
+import type { KindRows, Reduced, Taken } from './kind-rows.ts'
+
+/** One target's interest in a kind, as it is now. */
+export interface Subscription {
+  readonly rows: KindRows
+  readonly kind: CompiledKind
+  readonly namespaces: ReadonlySet<string>
+  readonly facts: ReadonlyMap<string, NamespaceFacts>
+  /** whether it is still wanted as it is, of this namespace: not what a former form of a target takes, nor what it left */
+  readonly isCurrent: (namespace?: string) => boolean
+}
+
+export interface FeedOptions {
+  readonly kube: KubeClient
+  readonly resource: Omit<Resource, 'fromJson' | 'fromProtobuf'>
+  /** undefined: the whole cluster */
+  readonly namespace: string | undefined
+  readonly subscriptions: readonly Subscription[]
+  /** equal feeds take the same of the same */
+  readonly fingerprint: string
+  readonly clock: Clock
+  readonly logger: Logger
+  /** something of its state is otherwise */
+  readonly onChange: (feed: Feed) => void
+}
+
+interface Arrived extends Reduced {
+  /** one of each subscription */
+  readonly outcomes: readonly (Outcome | undefined)[]
+}
+
+/** What is wrong with a watch. */
+export type FeedTrouble = { readonly error: Error; readonly since: number }
+
+const BACKOFF = { fromMs: 1000, toMs: 60_000 }
+
+/**
+ * One list and watch of a kind, for all targets that want it. Objects become rows while they are read, and are not kept. A list that
+ * breaks off changes nothing; one that was read to its end replaces what was there.
+ */
+export class Feed {
+  readonly #options: FeedOptions
+  readonly #end = new AbortController()
+  readonly #startedAt: number
+  #isSynced = false
+  #trouble: FeedTrouble | undefined
+  #run: Promise<void> | undefined
+  #listedMs = 0
+
+  constructor(options: FeedOptions) {
+    this.#options = options
+    this.#startedAt = options.clock.now()
+  }
+
+  get fingerprint(): string {
+    return this.#options.fingerprint
+  }
+
+  /** Whether a list was read to its end, and all that came of it was handed over. */
+  get isSynced(): boolean {
+    return this.#isSynced
+  }
+
+  /** undefined while the watch is open, or the first list goes well */
+  get trouble(): FeedTrouble | undefined {
+    return this.#trouble
+  }
+
+  get startedAt(): number {
+    return this.#startedAt
+  }
+
+  /** what the first list took, ms */
+  get listedMs(): number {
+    return this.#listedMs
+  }
+
+  start(): void {
+    this.#run ??= this.#watch()
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort()
+    await this.#run
+  }
+
+  async #watch(): Promise<void> {
+    const { kube, namespace, clock, logger, resource } = this.#options
+    const { signal } = this.#end
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        const events = kube.watch(
+          { ...resource, fromJson: (object) => this.#reduce(object) },
+          {
+            ...(namespace !== undefined && { namespace }),
+            isolated: true,
+            signal,
+            onOpen: () => this.#troubled(undefined),
+            onTrouble: (error) => this.#troubled(error),
+          },
+        )
+        for await (const event of events) {
+          if (signal.aborted) return
+          attempt = 0
+          if (event.type === 'reset') await this.#replace(event.items)
+          else if (event.type === 'deleted') this.#gone(event.object)
+          else this.#take(event.object)
+        }
+      } catch (error) {
+        if (signal.aborted) return
+        logger.warn({ resource: resource.plural, err: error }, 'a watch of inventory ended; it begins anew')
+        this.#troubled(error instanceof Error ? error : new Error(String(error)))
+      }
+      await clock.sleep(backoffMs(attempt, BACKOFF), signal)
+    }
+  }
+
+  /** An object is worked on once for each target, and let go. What goes wrong with one is its own failure. */
+  #reduce(object: KubeObject): Arrived {
+    const { metadata } = object
+    const { uid = '', namespace = '', name } = metadata
+    const home = namespace === '' ? HOME_OF_CLUSTER_OBJECTS : namespace
+    const outcomes = this.#options.subscriptions.map(({ kind, namespaces, facts }): Outcome | undefined => {
+      if (!namespaces.has(home)) return undefined
+      try {
+        return kind.take(object, facts.get(home))
+      } catch {
+        return { failure: `${namespace === '' ? name : `${namespace}/${name}`}: it cannot be read` }
+      }
+    })
+    return { uid, namespace, name, outcomes }
+  }
+
+  async #replace(items: readonly Arrived[]): Promise<void> {
+    const { subscriptions, namespace, clock } = this.#options
+    const { signal } = this.#end
+    for (const [at, { rows, isCurrent }] of subscriptions.entries()) {
+      if (signal.aborted) return
+      if (isCurrent()) await rows.replace(namespace, takenAt(items, at, isCurrent), () => setImmediate())
+    }
+    if (signal.aborted) return
+    this.#listedMs = clock.now() - this.#startedAt
+    this.#isSynced = true
+    this.#options.onChange(this)
+  }
+
+  #take(object: Arrived): void {
+    for (const [at, { rows, isCurrent }] of this.#options.subscriptions.entries())
+      if (isCurrent(homeOf(object))) rows.take([object, object.outcomes[at]])
+    this.#options.onChange(this)
+  }
+
+  #gone({ uid }: Arrived): void {
+    for (const { rows, isCurrent } of this.#options.subscriptions) if (isCurrent()) rows.gone(uid)
+    this.#options.onChange(this)
+  }
+
+  #troubled(error: Error | undefined): void {
+    if (this.#end.signal.aborted || (error === undefined && this.#trouble === undefined)) return
+    this.#trouble = error && { error, since: this.#trouble?.since ?? this.#options.clock.now() }
+    this.#options.onChange(this)
+  }
+}
+
+/** Where an object counts as living. */
+const homeOf = ({ namespace }: Reduced): string => (namespace === '' ? HOME_OF_CLUSTER_OBJECTS : namespace)
+
+function* takenAt(items: readonly Arrived[], at: number, isCurrent: Subscription['isCurrent']): Generator<Taken> {
+  for (const item of items) yield [item, isCurrent(homeOf(item)) ? item.outcomes[at] : undefined]
+}

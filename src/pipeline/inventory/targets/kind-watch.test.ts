@@ -1,0 +1,258 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { GroupVersionKind } from '#kinds'
+import { type KubeClient, KubeError, type KubeObject, type Resource, type WatchEvent, type WatchOptions } from '#kube'
+import { silentLogger } from '#runtime'
+import { ManualClock, settle } from '../../../platform/controller/testing/manual-clock.ts'
+import { RowStore } from '../store/index.ts'
+import { compileTarget } from './compile.ts'
+import { KindRows } from './kind-rows.ts'
+import { type Interest, KindWatch } from './kind-watch.ts'
+import { isComplete, shownRows } from './testing/cluster.ts'
+
+type Step =
+  | { readonly items: readonly KubeObject[] }
+  | { readonly error: Error }
+  | 'open'
+  | { readonly deleted: KubeObject }
+
+/** One watch that somebody opened: the test says what comes. */
+class Opened {
+  readonly namespace: string | undefined
+  readonly #steps: Step[] = []
+  #wake: () => void = () => undefined
+  isClosed = false
+
+  constructor(namespace: string | undefined) {
+    this.namespace = namespace
+  }
+
+  give(...steps: readonly Step[]): Promise<void> {
+    this.#steps.push(...steps)
+    this.#wake()
+    return settle()
+  }
+
+  async *run<T>(
+    read: (object: KubeObject) => T,
+    options: WatchOptions & { signal: AbortSignal },
+  ): AsyncGenerator<WatchEvent<T>> {
+    const { signal } = options
+    signal.addEventListener('abort', () => this.#wake())
+    while (!signal.aborted) {
+      const step = this.#steps.shift()
+      if (step === undefined)
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+          if (signal.aborted) resolve()
+        })
+      else if (step === 'open') options.onOpen?.()
+      else if ('error' in step) options.onTrouble?.(step.error)
+      else if ('deleted' in step) yield { type: 'deleted', object: read(step.deleted) }
+      else yield { type: 'reset', items: step.items.map(read), resourceVersion: '1' }
+    }
+    this.isClosed = true
+  }
+}
+
+/** A cluster whose watches and answers are those of the test. */
+class ScriptedCluster {
+  readonly opened: Opened[] = []
+  served: { plural: string; namespaced: boolean } | undefined = { plural: 'pods', namespaced: true }
+  mayList = true
+  readonly kube = {
+    find: async () => this.served,
+    watch: (resource: Resource<unknown>, options: WatchOptions & { signal: AbortSignal }) => {
+      const one = new Opened(options.namespace)
+      this.opened.push(one)
+      return one.run((object) => (resource.fromJson as (object: KubeObject) => unknown)(object), options)
+    },
+    create: async () => ({ metadata: { name: '' }, status: { allowed: this.mayList } }),
+  } as unknown as KubeClient
+
+  get last(): Opened {
+    return this.opened.at(-1) as Opened
+  }
+}
+
+const gvk: GroupVersionKind = { version: 'v1', kind: 'Pod' }
+const key = { namespace: 'shop', name: 'settings' }
+const pod = (name: string, namespace = 'shop'): KubeObject => ({
+  metadata: { name, namespace, uid: `u-${name}` },
+  mode: 'on',
+})
+const forbidden = new KubeError('forbidden', 'pods may not be listed')
+
+let clock: ManualClock
+let cluster: ScriptedCluster
+let rows: RowStore
+let of: KindRows
+let watch: KindWatch
+let revision = 0
+
+beforeEach(() => {
+  clock = new ManualClock()
+  cluster = new ScriptedCluster()
+  rows = new RowStore(() => undefined)
+  of = new KindRows(key, rows.target(key))
+  watch = new KindWatch({
+    ...{ gvk, kube: cluster.kube, clock, logger: silentLogger },
+    onChange: () => rows.target(key).setComplete(watch.stateFor(of).phase === 'live'),
+  })
+})
+afterEach(() => watch.stop())
+
+function wants(...namespaces: readonly string[]): Interest {
+  const { target } = compileTarget({
+    key,
+    spec: { profileRef: 'x' },
+    profile: { spec: { targetGVK: gvk, attributes: [{ name: 'mode', path: '{.mode}' }] } },
+  })
+  const kind = target!.kinds[0]!
+  const turn = ++revision
+  return {
+    ...{ rows: of, kind, namespaces: new Set(namespaces), facts: new Map() },
+    fingerprint: (names) => JSON.stringify([turn, names]),
+  }
+}
+const many = Array.from({ length: 12 }, (_, i) => `n${i}`)
+const live = async (...namespaces: readonly string[]) => {
+  const interest = wants(...namespaces)
+  watch.want([interest])
+  await settle()
+  return interest
+}
+const phase = () => watch.stateFor(of).phase
+
+describe('a kind that is watched', () => {
+  it('is read namespace by namespace where those are few, and over the cluster where they are many', async () => {
+    await live('shop', 'bank')
+    expect(cluster.opened.map(({ namespace }) => namespace)).toEqual(['bank', 'shop'])
+    await live(...many)
+    expect(cluster.last.namespace).toBeUndefined()
+    // The narrower ones go on until the wider one has its list.
+    expect(cluster.opened.slice(0, 2).map(({ isClosed }) => isClosed)).toEqual([false, false])
+    await cluster.last.give({ items: [] }, 'open')
+    await clock.advance(1)
+    expect(cluster.opened.slice(0, 2).map(({ isClosed }) => isClosed)).toEqual([true, true])
+  })
+
+  it('is complete once its lists were read to their end, and not before', async () => {
+    await live('shop', 'bank')
+    const [bank, shop] = cluster.opened as [Opened, Opened]
+    expect([phase(), isComplete(rows)]).toEqual(['reading', false])
+    await bank.give({ items: [] }, 'open')
+    expect([phase(), isComplete(rows)]).toEqual(['reading', false])
+    await shop.give({ items: [pod('a')] }, 'open')
+    expect([phase(), isComplete(rows), shownRows(rows)]).toEqual(['live', true, ['shop/a=on']])
+  })
+
+  it('loses no row where its watch is lost or a list breaks off, and is not complete meanwhile', async () => {
+    await live('shop')
+    await cluster.last.give({ items: [pod('a'), pod('b')] }, 'open')
+    await cluster.last.give(
+      { error: new KubeError('expired', 'too old') },
+      { error: new KubeError('unreachable', 'away') },
+    )
+    expect([isComplete(rows), shownRows(rows)]).toEqual([false, ['shop/a=on', 'shop/b=on']])
+    await clock.advance(60_000)
+    expect(watch.stateFor(of)).toMatchObject({ phase: 'failing', message: expect.stringContaining('away') })
+    expect(shownRows(rows)).toEqual(['shop/a=on', 'shop/b=on'])
+    await cluster.last.give({ items: [pod('b')] }, 'open')
+    expect([isComplete(rows), shownRows(rows)]).toEqual([true, ['shop/b=on']])
+  })
+
+  it('loses no row where a permission is gone, which it notices though its watch goes on', async () => {
+    await live('shop')
+    await cluster.last.give({ items: [pod('a')] }, 'open')
+    cluster.mayList = false
+    await clock.advance(120_000)
+    expect(watch.stateFor(of)).toMatchObject({ phase: 'forbidden', namespaces: ['shop'] })
+    expect([isComplete(rows), shownRows(rows)]).toEqual([false, ['shop/a=on']])
+    cluster.mayList = true
+    await clock.advance(120_000)
+    expect([phase(), isComplete(rows)]).toEqual(['live', true])
+  })
+
+  it('is read namespace by namespace where the cluster may not be listed as a whole', async () => {
+    await live(...many)
+    await cluster.last.give({ error: forbidden })
+    cluster.mayList = false
+    await clock.advance(1)
+    const single = cluster.opened.filter(({ namespace }) => namespace !== undefined)
+    expect(single).toHaveLength(12)
+    for (const one of single) await one.give({ items: [pod(`p-${one.namespace}`, one.namespace)] }, 'open')
+    expect([phase(), shownRows(rows)?.length]).toEqual(['live', 12])
+  })
+
+  it('may be installed later', async () => {
+    cluster.served = undefined
+    await live('shop')
+    expect(watch.stateFor(of)).toMatchObject({
+      phase: 'absent',
+      message: expect.stringContaining('does not have v1 Pod'),
+    })
+    cluster.served = { plural: 'pods', namespaced: true }
+    await clock.advance(30_000)
+    await cluster.last.give({ items: [pod('a')] }, 'open')
+    expect([phase(), shownRows(rows)]).toEqual(['live', ['shop/a=on']])
+  })
+
+  it('is told of where its first list takes long, and is waited for', async () => {
+    await live('shop')
+    await clock.advance(31_000)
+    expect(watch.stateFor(of)).toMatchObject({ phase: 'failing', message: expect.stringContaining('more than 30 s') })
+    await cluster.last.give({ items: [pod('a')] }, 'open')
+    expect(phase()).toBe('live')
+  })
+
+  it('is listed anew for another form of a target, of which nothing is lost until it is read', async () => {
+    await live('shop')
+    await cluster.last.give({ items: [pod('a'), pod('b')] }, 'open')
+    await live('shop')
+    expect(cluster.opened).toHaveLength(2)
+    expect([isComplete(rows), shownRows(rows)]).toEqual([false, ['shop/a=on', 'shop/b=on']])
+    await cluster.last.give({ items: [pod('b')] }, 'open')
+    expect([isComplete(rows), shownRows(rows)]).toEqual([true, ['shop/b=on']])
+    expect(cluster.opened[0]?.isClosed).toBe(true)
+  })
+
+  it('is listed anew for a target that was away in between, though it wants the same as before', async () => {
+    const interest = await live('shop')
+    await cluster.last.give({ items: [pod('a')] }, 'open')
+    const other = { ...interest, rows: new KindRows({ ...key, name: 'other' }, rows.target({ ...key, name: 'other' })) }
+    watch.want([other])
+    await settle()
+    of = new KindRows(key, rows.target(key))
+    watch.want([{ ...interest, rows: of }])
+    await settle()
+    expect(phase()).toBe('reading')
+    await cluster.last.give({ items: [pod('c')] }, 'open')
+    await clock.advance(1)
+    await cluster.last.give({ items: [pod('c')] }, 'open')
+    expect(phase()).toBe('live')
+    expect(shownRows(rows)).toContain('shop/c=on')
+  })
+
+  it('is not listed again and again while everything changes: each list is let finish, and rests for ten times as long', async () => {
+    await live('shop')
+    await clock.advance(5_000)
+    await cluster.last.give({ items: [] }, 'open')
+    for (let i = 0; i < 20; i++) await live('shop')
+    expect(cluster.opened).toHaveLength(1)
+    await clock.advance(49_000)
+    expect(cluster.opened).toHaveLength(1)
+    await clock.advance(2_000)
+    expect(cluster.opened).toHaveLength(2)
+    for (let i = 0; i < 20; i++) await live('shop')
+    expect(cluster.opened).toHaveLength(2)
+    expect(phase()).toBe('reading')
+  })
+
+  it('ends its watches with those who want it', async () => {
+    await live('shop')
+    await cluster.last.give({ items: [pod('a')] }, 'open')
+    watch.want([])
+    await settle()
+    expect(cluster.last.isClosed).toBe(true)
+  })
+})

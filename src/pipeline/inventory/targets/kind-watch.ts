@@ -1,0 +1,369 @@
+import { createHash } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
+import type { GroupVersionKind } from '#kinds'
+import { isKubeError, type KubeClient, type KubeObject, type Resource, type ServedKind } from '#kube'
+import { type Clock, FleetError, minutes, seconds } from '#model'
+import type { Logger } from '#runtime'
+import { kindText } from './compile.ts'
+import { Feed, type Subscription } from './feed.ts'
+
+/** So many namespaces are watched one by one; more by one watch of the cluster, where that is allowed. */
+const MAX_SINGLE = 8
+/** Where it is not allowed: so many at most. */
+const MAX_NAMESPACES = 200
+/** After this a kind that was not there, or a question that failed, is looked at again. */
+const LOOK_AGAIN_MS = seconds(30)
+/** A first list that takes longer is told of. */
+const REGISTER_WITHIN_MS = seconds(30)
+/** What may be read is asked so often. */
+const REVIEW_EVERY_MS = seconds(60)
+/** What everything changes all the time is listed less often the longer a list takes. */
+const PAUSE_PER_LIST = 10
+const MAX_PAUSE_MS = minutes(5)
+
+/** A target's interest, and what tells it from another. */
+export interface Interest extends Omit<Subscription, 'isCurrent'> {
+  /** of what it takes of these namespaces: equal ones need no new list */
+  fingerprint(namespaces: readonly string[]): string
+}
+
+/** How reading a kind goes, for one target. */
+export type KindState =
+  | { readonly phase: 'live' | 'reading' }
+  /** these may not be listed; undefined: the whole cluster */
+  | { readonly phase: 'forbidden'; readonly namespaces: readonly string[] | undefined; readonly message: string }
+  | { readonly phase: 'absent' | 'failing'; readonly message: string }
+  | { readonly phase: 'unchecked'; readonly message: string }
+
+export interface KindWatchOptions {
+  readonly gvk: GroupVersionKind
+  readonly kube: KubeClient
+  readonly clock: Clock
+  readonly logger: Logger
+  /** something is otherwise for those who want the kind */
+  readonly onChange: () => void
+}
+
+/** One place of a kind: the feed that serves it, and the one that shall. */
+interface Place {
+  readonly namespace: string | undefined
+  active: Feed | undefined
+  next: Feed | undefined
+  /** it may not be listed: of this place, by an answer of the API server */
+  isRefused: boolean
+  reviewFault: string | undefined
+}
+
+/**
+ * One kind, watched once for all targets that want it: namespace by namespace where those are few, else over the cluster. A kind that is
+ * not installed, not permitted or slow is tried again in the background, and stops no other.
+ */
+export class KindWatch {
+  readonly #options: KindWatchOptions
+  readonly #end = new AbortController()
+  readonly #places = new Map<string | undefined, Place>()
+  readonly #current = new Map<Subscription['rows'], Interest>()
+  readonly #stopping = new Set<Promise<void>>()
+  readonly #fingerprints = new Map<string | undefined, string>()
+  /** since when a namespace is wanted without a break: what was missed before takes a new list */
+  readonly #enrolments = new Map<Subscription['rows'], ReadonlyMap<string, number>>()
+  #enrolled = 0
+  #served: ServedKind | undefined
+  #missing: string | undefined
+  /** the whole cluster may not be listed */
+  #isClusterRefused = false
+  #loop: Promise<void> | undefined
+  #wake: () => void = () => undefined
+
+  constructor(options: KindWatchOptions) {
+    this.#options = options
+    setMaxListeners(0, this.#end.signal)
+  }
+
+  get isWanted(): boolean {
+    return this.#current.size > 0
+  }
+
+  /** feeds that are open, for metrics */
+  get watches(): number {
+    return [...this.#places.values()].reduce((sum, { active, next }) => sum + (active ? 1 : 0) + (next ? 1 : 0), 0)
+  }
+
+  /** What targets want of it now. Whoever is not named any more gets nothing. */
+  want(interests: readonly Interest[]): void {
+    this.#current.clear()
+    this.#fingerprints.clear()
+    for (const one of interests) this.#current.set(one.rows, one)
+    for (const rows of this.#enrolments.keys()) if (!this.#current.has(rows)) this.#enrolments.delete(rows)
+    for (const { rows, namespaces } of interests) {
+      const known = this.#enrolments.get(rows)
+      this.#enrolments.set(rows, new Map([...namespaces].map((name) => [name, known?.get(name) ?? ++this.#enrolled])))
+    }
+    this.#loop ??= this.#run()
+    this.#wake()
+  }
+
+  /** How reading goes for one of those who want it. */
+  stateFor(rows: Subscription['rows']): KindState {
+    const interest = this.#current.get(rows)
+    if (!interest || interest.namespaces.size === 0) return { phase: 'live' }
+    if (this.#missing !== undefined) return { phase: 'absent', message: this.#missing }
+    const places = this.#placesOf(interest)
+    if (places === undefined) return { phase: 'reading' }
+    const refused = places.filter(({ isRefused, active, next }) => isRefused || isForbidden(next ?? active))
+    if (refused.length > 0) return this.#refusal(refused)
+    const unchecked = places.find(({ reviewFault }) => reviewFault !== undefined)
+    if (unchecked?.reviewFault !== undefined) return { phase: 'unchecked', message: unchecked.reviewFault }
+    for (const { active, next } of places) {
+      const feed = next ?? active
+      const failure = feed && this.#failureOf(feed)
+      if (failure !== undefined) return { phase: 'failing', message: failure }
+    }
+    const isLive = places.every(({ active, next, namespace }) => {
+      const wanted = this.#fingerprint(namespace)
+      return active?.isSynced && !next && !active.trouble && active.fingerprint === wanted
+    })
+    return { phase: isLive ? 'live' : 'reading' }
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort()
+    this.#wake()
+    await this.#loop
+    for (const place of this.#places.values()) this.#close(place)
+    await Promise.all(this.#stopping)
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#end
+    let reviewedAt = this.#options.clock.now()
+    while (!signal.aborted) {
+      const woken = this.#woken()
+      await this.#find()
+      if (signal.aborted) return
+      if (this.#served) this.#arrange()
+      if (this.#served && this.#options.clock.now() - reviewedAt >= REVIEW_EVERY_MS) {
+        await this.#review()
+        reviewedAt = this.#options.clock.now()
+        this.#arrange()
+      }
+      if (signal.aborted) return
+      this.#options.onChange()
+      await woken(LOOK_AGAIN_MS)
+    }
+  }
+
+  /** @returns waits until `want` or a feed asks for a look, or for so long */
+  #woken(): (ms: number) => Promise<void> {
+    const { clock } = this.#options
+    const nap = new AbortController()
+    this.#wake = () => nap.abort()
+    return async (ms) => {
+      if (this.#end.signal.aborted) return
+      await clock.sleep(Math.min(ms, this.#pauseLeftMs() ?? ms), nap.signal)
+      nap.abort()
+    }
+  }
+
+  async #find(): Promise<void> {
+    if (this.#served) return
+    const { kube, gvk } = this.#options
+    const { signal } = this.#end
+    try {
+      this.#served = await kube.find(gvk.group ?? '', gvk.version, gvk.kind, signal)
+      this.#missing = this.#served
+        ? undefined
+        : `the cluster does not have ${kindText(gvk)}: it is looked for again; install it, or mend the profile`
+    } catch (error) {
+      if (!signal.aborted)
+        this.#missing = `whether the cluster has ${kindText(gvk)} is not known: ${FleetError.from(error).message}`
+    }
+  }
+
+  /** Makes places of what is wanted, and gives each the feed it needs. */
+  #arrange(): void {
+    const wanted = this.#scopes()
+    for (const namespace of wanted) {
+      const place = this.#places.get(namespace) ?? {
+        ...{ namespace, active: undefined, next: undefined, isRefused: false, reviewFault: undefined },
+      }
+      this.#places.set(namespace, place)
+      this.#feed(place)
+    }
+    // What is wider or narrower takes over first: until then the former one goes on.
+    const isServed = wanted.every((namespace) => this.#places.get(namespace)?.active?.isSynced)
+    for (const [namespace, place] of this.#places) {
+      if (wanted.includes(namespace) || (!isServed && wanted.length > 0)) continue
+      this.#close(place)
+      this.#places.delete(namespace)
+    }
+  }
+
+  #scopes(): readonly (string | undefined)[] {
+    const interests = [...this.#current.values()].filter(({ namespaces }) => namespaces.size > 0)
+    if (interests.length === 0) return []
+    if (!this.#served?.namespaced) return [undefined]
+    const namespaces = [...new Set(interests.flatMap((one) => [...one.namespaces]))].sort()
+    if (namespaces.length <= MAX_SINGLE) return namespaces
+    return this.#isClusterRefused ? namespaces.slice(0, MAX_NAMESPACES) : [undefined]
+  }
+
+  #interestsIn(namespace: string | undefined): readonly Interest[] {
+    return [...this.#current.values()].filter(({ namespaces }) =>
+      namespace === undefined ? namespaces.size > 0 : namespaces.has(namespace),
+    )
+  }
+
+  #fingerprint(namespace: string | undefined): string {
+    const known = this.#fingerprints.get(namespace)
+    if (known !== undefined) return known
+    const parts = this.#interestsIn(namespace).map((one) => {
+      const names = namespace === undefined ? [...one.namespaces].sort() : [namespace]
+      const enrolments = this.#enrolments.get(one.rows)
+      return [one.fingerprint(names), names.map((name) => enrolments?.get(name))]
+    })
+    const fingerprint = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+    this.#fingerprints.set(namespace, fingerprint)
+    return fingerprint
+  }
+
+  #feed(place: Place): void {
+    const fingerprint = this.#fingerprint(place.namespace)
+    const { active, next } = place
+    if ((next ?? active)?.fingerprint === fingerprint) return
+    // One that reads well is let finish, so that change upon change does not keep it from ever being read.
+    if (next && !next.trouble) return
+    if (this.#pauseOf(place) > 0) return
+    if (next) this.#leave(next)
+    place.next = undefined
+    if (active?.fingerprint === fingerprint) return
+    const { gvk, kube, clock, logger } = this.#options
+    const { group = '', version, kind } = gvk
+    const { plural, namespaced } = this.#served as ServedKind // arranged only where it is served
+    const feed = new Feed({
+      ...{ kube, clock, logger, fingerprint, namespace: place.namespace },
+      resource: { group, version, kind, plural, namespaced },
+      subscriptions: this.#interestsIn(place.namespace).map((one) => ({
+        ...one,
+        isCurrent: (of?: string) => {
+          const now = this.#current.get(one.rows)
+          return now?.kind === one.kind && (of === undefined || now.namespaces.has(of))
+        },
+      })),
+      onChange: (changed) => this.#changed(place, changed),
+    })
+    place.next = feed
+    feed.start()
+  }
+
+  #changed(place: Place, feed: Feed): void {
+    if (feed === place.next && feed.isSynced) {
+      if (place.active) this.#leave(place.active)
+      place.active = feed
+      place.next = undefined
+      place.isRefused = false
+      this.#wake()
+    } else if (place.namespace === undefined && isForbidden(feed) && this.#served?.namespaced) {
+      if (!this.#isClusterRefused) this.#wake()
+      this.#isClusterRefused = true
+    }
+    this.#options.onChange()
+  }
+
+  /** How long a place is left alone after its last list, ms. */
+  #pauseOf({ active, next }: Place): number {
+    const last = next ?? active
+    if (!last?.isSynced) return 0
+    const sinceMs = this.#options.clock.now() - (last.startedAt + last.listedMs)
+    return Math.min(MAX_PAUSE_MS, last.listedMs * PAUSE_PER_LIST) - sinceMs
+  }
+
+  /** undefined: nothing waits for its pause */
+  #pauseLeftMs(): number | undefined {
+    const waiting = [...this.#places.values()].filter(
+      (place) => !place.next && place.active && place.active.fingerprint !== this.#fingerprint(place.namespace),
+    )
+    if (waiting.length === 0) return undefined
+    return Math.max(1, Math.min(...waiting.map((place) => this.#pauseOf(place))))
+  }
+
+  #placesOf({ namespaces }: Interest): readonly Place[] | undefined {
+    if (!this.#served) return undefined
+    const scopes = this.#scopes().filter((one) => one === undefined || namespaces.has(one))
+    const places = scopes.map((one) => this.#places.get(one))
+    return places.some((one) => one === undefined) ? undefined : (places as readonly Place[]) // just looked at
+  }
+
+  #refusal(places: readonly Place[]): KindState {
+    const { gvk } = this.#options
+    const plural = `${this.#served?.plural}${gvk.group ? `.${gvk.group}` : ''}`
+    const names = places.flatMap(({ namespace }) => namespace ?? [])
+    const isCluster = names.length < places.length
+    const where = isCluster
+      ? 'in the cluster'
+      : `in ${names.slice(0, 10).join(', ')}${names.length > 10 ? ' and others' : ''}`
+    const message = `${plural} may not be listed and watched ${where}: grant that to the agent (\`clusterpulse collect-role\` prints the role); rows that are there stay`
+    return { phase: 'forbidden', namespaces: isCluster ? undefined : names, message }
+  }
+
+  #failureOf(feed: Feed): string | undefined {
+    const { clock, gvk } = this.#options
+    if (feed.trouble && clock.now() - feed.trouble.since >= REGISTER_WITHIN_MS / 3)
+      return `${kindText(gvk)}: ${feed.trouble.error.message}`
+    if (!feed.isSynced && clock.now() - feed.startedAt >= REGISTER_WITHIN_MS)
+      return `${kindText(gvk)}: the first list takes more than ${REGISTER_WITHIN_MS / 1000} s; it is waited for`
+    return undefined
+  }
+
+  /** Asks what may be read: a watch that is open goes on for minutes after the permission is gone. */
+  async #review(): Promise<void> {
+    const { group = '' } = this.#options.gvk
+    const plural = this.#served?.plural
+    const ask = async (namespace: string | undefined) => {
+      const attributes = { group, resource: plural, ...(namespace !== undefined && { namespace }) }
+      for (const verb of ['list', 'watch'])
+        if (!(await isAllowed(this.#options.kube, { ...attributes, verb }, this.#end.signal))) return false
+      return true
+    }
+    for (const place of this.#places.values()) {
+      try {
+        place.isRefused = !(await ask(place.namespace))
+        place.reviewFault = undefined
+      } catch (error) {
+        if (this.#end.signal.aborted) return
+        // A cluster that is away says nothing of rights; its watches tell.
+        if (isKubeError(error, 'forbidden') || isKubeError(error, 'not_found'))
+          place.reviewFault = `what may be read is not known: ${error.message}`
+      }
+    }
+    if (!this.#isClusterRefused) return
+    this.#isClusterRefused = !(await ask(undefined).catch(() => false))
+  }
+
+  #close(place: Place): void {
+    for (const feed of [place.active, place.next]) if (feed) this.#leave(feed)
+    place.active = undefined
+    place.next = undefined
+  }
+
+  #leave(feed: Feed): void {
+    const stopping = feed.stop().finally(() => this.#stopping.delete(stopping))
+    this.#stopping.add(stopping)
+  }
+}
+
+const isForbidden = (feed: Feed | undefined): boolean => isKubeError(feed?.trouble?.error, 'forbidden')
+
+const accessReviews: Resource<KubeObject> = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  plural: 'selfsubjectaccessreviews',
+  kind: 'SelfSubjectAccessReview',
+  namespaced: false,
+}
+
+/** @throws KubeError */
+async function isAllowed(kube: KubeClient, resourceAttributes: object, signal: AbortSignal): Promise<boolean> {
+  const review = await kube.create(accessReviews, { metadata: { name: '' }, spec: { resourceAttributes } }, signal)
+  return (review.status as { readonly allowed?: boolean } | undefined)?.allowed === true
+}

@@ -1,0 +1,144 @@
+import { isDeepStrictEqual } from 'node:util'
+import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
+import { type KollectTargetStatus, TARGET_FINALIZER } from '#kinds'
+import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
+import { type Clock, seconds } from '#model'
+import type { Logger } from '#runtime'
+import type { TargetKey } from '../rows.ts'
+import type { TargetState } from './engine.ts'
+import { type Noted, writeEvent } from './event.ts'
+import { differsInCountOnly, statusOf } from './status.ts'
+
+/** A number that changes all the time is written no more often. */
+const COUNT_EVERY_MS = seconds(10)
+
+interface AnyTarget {
+  readonly metadata: KubeObject['metadata']
+  readonly status?: KollectTargetStatus
+}
+
+export interface TargetReconcilerOptions<T extends AnyTarget & KubeObject> {
+  readonly name: string
+  readonly kube: KubeClient
+  readonly resource: Resource<T>
+  readonly informer: Informer<T>
+  /** undefined: it does not run (any more) */
+  readonly stateOf: (key: TargetKey) => TargetState | undefined
+  /** Makes sure that what is being deleted does not run any more. */
+  readonly release: (key: TargetKey) => void
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Tells of targets how they are doing, and lets those go that are deleted. Both kinds of targets have one. */
+export class TargetReconciler<T extends AnyTarget & KubeObject> implements Reconciler {
+  readonly #options: TargetReconcilerOptions<T>
+  readonly #writtenAt = new Map<string, number>()
+
+  constructor(options: TargetReconcilerOptions<T>) {
+    this.#options = options
+  }
+
+  get name(): string {
+    return this.#options.name
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const { informer, stateOf, resource } = this.#options
+    const text = `${key.namespace ?? ''}/${key.name}`
+    const target = informer.get(key)
+    if (!target) {
+      this.#writtenAt.delete(text)
+      return done
+    }
+    if (target.metadata.deletionTimestamp !== undefined) return this.#letGo(target, key, signal)
+    if (!target.metadata.finalizers?.includes(TARGET_FINALIZER)) {
+      await this.#setFinalizers(target, key, [...(target.metadata.finalizers ?? []), TARGET_FINALIZER], signal)
+      return againAfter(0)
+    }
+    const state = stateOf({ namespace: key.namespace ?? '', name: key.name })
+    if (!state) return done // it is looked at soon, and asked for again
+    return this.#write(target, key, state, { isOfCluster: !resource.namespaced, signal })
+  }
+
+  async #letGo(target: T, key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const { finalizers = [] } = target.metadata
+    if (!finalizers.includes(TARGET_FINALIZER)) return done
+    this.#options.release({ namespace: key.namespace ?? '', name: key.name })
+    await this.#setFinalizers(
+      target,
+      key,
+      finalizers.filter((one) => one !== TARGET_FINALIZER),
+      signal,
+    )
+    return done
+  }
+
+  async #setFinalizers(target: T, key: ObjectKey, finalizers: readonly string[], signal: AbortSignal): Promise<void> {
+    const { kube, resource, informer } = this.#options
+    // The version keeps a finalizer of somebody else from being lost.
+    const body = { metadata: { finalizers, resourceVersion: target.metadata.resourceVersion } }
+    try {
+      const written = await kube.patch(resource, key, body, { kind: 'merge', signal })
+      if (finalizers.includes(TARGET_FINALIZER)) informer.wrote(written)
+    } catch (error) {
+      if (!isKubeError(error, 'not_found')) throw error
+    }
+  }
+
+  async #write(
+    target: T,
+    key: ObjectKey,
+    state: TargetState,
+    { isOfCluster, signal }: { readonly isOfCluster: boolean; readonly signal: AbortSignal },
+  ): Promise<Outcome> {
+    const { kube, resource, informer, clock, logger } = this.#options
+    const before = target.status ?? {}
+    const now = clock.now()
+    const status = statusOf(state, before, { isOfCluster, now })
+    if (isDeepStrictEqual(status, before)) return done
+    const text = `${key.namespace ?? ''}/${key.name}`
+    const sinceMs = now - (this.#writtenAt.get(text) ?? Number.NEGATIVE_INFINITY)
+    if (differsInCountOnly(status, before) && sinceMs >= 0 && sinceMs < COUNT_EVERY_MS)
+      return againAfter(COUNT_EVERY_MS - sinceMs)
+    const gone = Object.keys(before).filter((field) => !(field in status))
+    const body = { status: { ...status, ...Object.fromEntries(gone.map((field) => [field, null])) } }
+    try {
+      informer.wrote(await kube.patch(resource, key, body, { kind: 'merge', subresource: 'status', signal }))
+    } catch (error) {
+      if (isKubeError(error, 'not_found')) return done
+      throw error
+    }
+    this.#writtenAt.set(text, now)
+    const noted = eventOf(before, status)
+    if (noted)
+      await writeEvent(
+        kube,
+        { ...target, apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind },
+        noted,
+        now,
+        signal,
+      ).catch((error: unknown) => {
+        if (!signal.aborted) logger.debug({ target: text, err: error }, 'an event about a target could not be written')
+      })
+    return done
+  }
+}
+
+/** What is worth an event: that something came in the way, or went out of it. */
+function eventOf(before: KollectTargetStatus, now: KollectTargetStatus): Noted | undefined {
+  const of = (status: KollectTargetStatus, type: string) => status.conditions?.find((one) => one.type === type)
+  const degraded = of(now, 'Degraded')
+  const was = of(before, 'Degraded')
+  if (degraded?.status === 'True') {
+    const isNew = was?.status !== 'True' || was.reason !== degraded.reason
+    if (!isNew || degraded.reason === 'Suspended') return undefined
+    return { type: 'Warning', reason: degraded.reason, message: degraded.message }
+  }
+  const synced = of(now, 'Synced')
+  if (synced?.reason === 'ScopeForbidden' && of(before, 'Synced')?.reason !== 'ScopeForbidden')
+    return { type: 'Warning', reason: synced.reason, message: synced.message }
+  if (was?.status === 'True' && was.reason !== 'Suspended')
+    return { type: 'Normal', reason: 'Recovered', message: `${was.reason} is over` }
+  return undefined
+}

@@ -1,0 +1,157 @@
+import { Controller, changesSpec, type Informer, onSpecChange } from '#controller'
+import type { NamespaceFacts } from '#extract'
+import type { KubeObject } from '#kube'
+import { type Clock, systemClock } from '#model'
+import { type InventoryInformers, inventoryResources } from '../objects.ts'
+import type { TargetKey } from '../rows.ts'
+import type { Declarations, Declared } from './declared.ts'
+import { TargetEngine, type TargetEngineOptions, type TargetWorld } from './engine.ts'
+import { TargetReconciler } from './reconciler.ts'
+
+export interface InventoryTargetsOptions extends Omit<TargetEngineOptions, 'onChange' | 'clock'> {
+  readonly informers: InventoryInformers
+  readonly clock?: Clock
+}
+
+/** Changes come in crowds: the world is looked at once for all of them. */
+const GATHER_MS = 50
+/** Where looking takes long it is done less often: so many times what it took. */
+const PAUSE_PER_LOOK = 10
+
+/**
+ * Targets of a cluster, from the objects that declare them to what is said about them. Its controllers run in a manager; `run` beside them.
+ */
+export class InventoryTargets {
+  readonly controllers: readonly Controller[]
+  readonly #options: InventoryTargetsOptions
+  readonly #engine: TargetEngine
+  readonly #clock: Clock
+  #isDirty = false
+  #looking: Promise<void> | undefined
+
+  constructor(options: InventoryTargetsOptions) {
+    const { kube, informers, clock = systemClock, logger } = options
+    this.#options = options
+    this.#clock = clock
+    const stateOf = (key: TargetKey) => this.#engine.state(key)
+    const release = () => this.#look()
+    const of = <T extends KubeObject>(
+      name: string,
+      resource: ConstructorParameters<typeof TargetReconciler<T>>[0]['resource'],
+      informer: Informer<T>,
+    ) =>
+      new Controller({
+        reconciler: new TargetReconciler({ name, kube, resource, informer, stateOf, release, clock, logger }),
+        triggers: [onSpecChange(informer)],
+        concurrency: 4,
+        ...{ logger, clock },
+      })
+    const targets = of('targets', inventoryResources.targets, informers.targets)
+    const clusterTargets = of('cluster-targets', inventoryResources.clusterTargets, informers.clusterTargets)
+    this.controllers = [targets, clusterTargets]
+    this.#engine = new TargetEngine({
+      ...options,
+      clock,
+      onChange: ({ namespace, name }) =>
+        namespace === '' ? clusterTargets.enqueue({ name }) : targets.enqueue({ namespace, name }),
+    })
+  }
+
+  get load(): TargetEngine['load'] {
+    return this.#engine.load
+  }
+
+  /** Informers that must have their first list before anything is read; a manager starts those of its controllers. */
+  get informers(): readonly Informer<KubeObject>[] {
+    const { profiles, targets, clusterTargets, scopes, clusterScopes, namespaces } = this.#options.informers
+    const all = [profiles, targets, clusterTargets, scopes, clusterScopes, namespaces]
+    return all as unknown as readonly Informer<KubeObject>[] // they are only listened to
+  }
+
+  /** Reads what is declared, and keeps to it, until the signal ends it. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { informers } = this
+    for (const informer of informers) informer.start()
+    const { targets, clusterTargets } = this.#options.informers
+    // What is said about targets does not change what they want.
+    const ofTargets: readonly unknown[] = [targets, clusterTargets]
+    const unsubscribe = informers.map((informer) =>
+      informer.onChange((change) => {
+        if (!ofTargets.includes(informer) || changesSpec(change)) this.#lookSoon(signal)
+      }),
+    )
+    try {
+      await Promise.all(informers.map((informer) => informer.synced(signal)))
+      this.#look()
+      await aborted(signal)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    } finally {
+      for (const end of unsubscribe) end()
+      await this.#looking
+      await this.#engine.stop()
+    }
+  }
+
+  #lookSoon(signal: AbortSignal): void {
+    this.#isDirty = true
+    this.#looking ??= this.#lookWhileDirty(signal).finally(() => {
+      this.#looking = undefined
+      if (this.#isDirty && !signal.aborted) this.#lookSoon(signal)
+    })
+  }
+
+  async #lookWhileDirty(signal: AbortSignal): Promise<void> {
+    while (this.#isDirty && !signal.aborted) {
+      await this.#clock.sleep(GATHER_MS, signal)
+      if (signal.aborted) return
+      this.#isDirty = false
+      const startedAt = performance.now()
+      this.#look()
+      await this.#clock.sleep((performance.now() - startedAt) * PAUSE_PER_LOOK, signal)
+    }
+  }
+
+  #look(): void {
+    if (this.informers.every(({ isSynced }) => isSynced)) this.#engine.update(worldOf(this.#options.informers))
+  }
+}
+
+function worldOf({
+  profiles,
+  targets,
+  clusterTargets,
+  scopes,
+  clusterScopes,
+  namespaces,
+}: InventoryInformers): TargetWorld {
+  const declared: Declarations = {
+    profiles: declaredBy(profiles.list()),
+    targets: declaredBy(targets.list()),
+    clusterTargets: declaredBy(clusterTargets.list()),
+    scopes: declaredBy(scopes.list()),
+    clusterScopes: declaredBy(clusterScopes.list()),
+  }
+  return {
+    declared,
+    namespaces: namespaces
+      .list()
+      .map(({ metadata: { name, labels = {}, annotations } }): NamespaceFacts => ({ name, labels, annotations })),
+  }
+}
+
+/** What is being deleted is not declared any more. */
+const declaredBy = <Spec>(
+  objects: readonly { readonly metadata: KubeObject['metadata']; readonly spec: Spec }[],
+): readonly Declared<Spec>[] =>
+  objects
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .map(({ metadata: { name, namespace = '', annotations = {}, generation }, spec }) => ({
+      ...{ name, namespace, annotations, spec },
+      ...(generation !== undefined && { generation }),
+    }))
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

@@ -1,0 +1,280 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { KubeObject } from '#kube'
+import {
+  aProfile,
+  aScope,
+  aTarget,
+  conditionOf,
+  configMap,
+  expectRows,
+  isComplete,
+  type RunningTargets,
+  shownRows,
+  strict,
+  TestCluster,
+} from './testing/cluster.ts'
+
+let cluster: TestCluster
+let running: RunningTargets | undefined
+
+beforeAll(async () => {
+  cluster = await TestCluster.start()
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+beforeEach(async () => {
+  for (const name of ['a', 'b']) await cluster.apply(configMap(name))
+  await cluster.apply(configMap('c', 'bank'))
+  await cluster.apply(aProfile())
+})
+
+afterEach(async () => {
+  for (const kind of ['KollectTarget', 'KollectClusterTarget', 'KollectScope', 'KollectClusterScope', 'KollectProfile'])
+    for (const object of await cluster.list(kind)) await cluster.remove({ ...object, kind })
+  // The finalizer goes while the targets run.
+  if (running) await expect.poll(async () => await cluster.list('KollectTarget')).toEqual([])
+  if (running) await expect.poll(async () => await cluster.list('KollectClusterTarget')).toEqual([])
+  await running?.stop()
+  running = undefined
+  for (const object of await cluster.list('ConfigMap')) await cluster.remove({ ...object, kind: 'ConfigMap' })
+  for (const name of ['shop', 'bank'])
+    await cluster.apply({ kind: 'Namespace', metadata: { name, labels: {}, annotations: {} } })
+})
+
+const run = async (more: Parameters<TestCluster['run']>[0] = {}): Promise<RunningTargets> => {
+  running = await cluster.run(more)
+  return running
+}
+const target = (name = 'settings') => cluster.get('KollectTarget', name, 'shop')
+const expectDegraded = (reason: string) =>
+  expect.poll(async () => conditionOf(await target(), 'Degraded')).toBe(`True/${reason}`)
+
+describe('a target that runs', () => {
+  it('collects its own namespace where it names none, and follows what happens there', async () => {
+    await cluster.apply(aTarget())
+    const now = await run()
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await cluster.apply(configMap('a', 'shop', { data: { mode: 'off' } }))
+    await cluster.apply(configMap('d'))
+    await cluster.remove(configMap('b'))
+    await expectRows(now, ['shop/a=off', 'shop/d=on'])
+  })
+
+  it('says how it is doing, and writes nothing while that stays so', async () => {
+    await cluster.apply(aTarget())
+    await run()
+    await expect.poll(async () => (await target())?.status).toMatchObject({ collectedCount: 2, observedGeneration: 1 })
+    await expect.poll(async () => conditionOf(await target(), 'Ready')).toBe('True/Collecting')
+    const before = await target()
+    expect(before?.status).toMatchObject({
+      matchedNamespaces: ['shop'],
+      effectiveNamespaces: ['shop'],
+      activeResourceRules: 0,
+      extractionFailures: 0,
+    })
+    expect(conditionOf(before, 'Synced')).toBe('True/Collecting')
+    expect(conditionOf(before, 'Degraded')).toBe('False/Collecting')
+    // Other objects make it look again; what it says is the same.
+    for (let i = 0; i < 5; i++) {
+      await cluster.apply({ kind: 'Namespace', metadata: { name: 'bank', labels: { turn: String(i) } } } as KubeObject)
+      await cluster.apply(configMap('a', 'shop', { data: { mode: `m${i}` } }))
+    }
+    await expectRows(running as RunningTargets, ['shop/a=m4', 'shop/b=on'])
+    expect((await target())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion)
+  })
+
+  it('takes its objects anew when its profile changes', async () => {
+    await cluster.apply(aTarget())
+    const now = await run()
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await cluster.apply(aProfile([{ name: 'mode', path: 'cel:"is " + object.data.mode' }]))
+    await expectRows(now, ['shop/a=is on', 'shop/b=is on'])
+    await cluster.apply(aTarget({ names: ['a'] }))
+    await expectRows(now, ['shop/a=is on'])
+  })
+
+  it('follows labels of namespaces', async () => {
+    await cluster.apply(aScope({ allowedNamespaces: ['shop', 'bank'] }))
+    await cluster.apply(aTarget({ namespaceSelector: { matchLabels: { tier: 'front' } } }))
+    await cluster.apply({ kind: 'Namespace', metadata: { name: 'shop', labels: { tier: 'front' } } } as KubeObject)
+    const now = await run()
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await cluster.apply({ kind: 'Namespace', metadata: { name: 'bank', labels: { tier: 'front' } } } as KubeObject)
+    await expectRows(now, ['bank/c=on', 'shop/a=on', 'shop/b=on'])
+    await cluster.apply({ kind: 'Namespace', metadata: { name: 'shop', labels: {} } } as KubeObject)
+    await expectRows(now, ['bank/c=on'])
+    await cluster.apply({ kind: 'Namespace', metadata: { name: 'shop', labels: { tier: 'front' } } } as KubeObject)
+    await expectRows(now, ['bank/c=on', 'shop/a=on', 'shop/b=on'])
+  })
+
+  it('leaves out what opts out, by object and by namespace', async () => {
+    await cluster.apply(aTarget())
+    const now = await run()
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    const labels = { 'kollect.dev/watch': 'disabled' }
+    await cluster.apply(configMap('a', 'shop', { metadata: { name: 'a', namespace: 'shop', labels } }))
+    await expectRows(now, ['shop/b=on'])
+    const annotations = { 'kollect.dev/namespace-watch': 'disabled' }
+    await cluster.apply({ kind: 'Namespace', metadata: { name: 'shop', annotations } } as KubeObject)
+    await expectRows(now, [])
+  })
+
+  it('has rows of several kinds where its rules name them', async () => {
+    await cluster.apply({
+      kind: 'Secret',
+      metadata: { name: 'key', namespace: 'shop', labels: { app: 'web' } },
+      data: { mode: 'c2VjcmV0' },
+    } as KubeObject)
+    await cluster.apply(aProfile([{ name: 'app', path: '{.metadata.labels.app}', optional: true }]))
+    await cluster.apply(
+      aTarget({
+        resourceRules: [
+          { gvk: { version: 'v1', kind: 'ConfigMap' }, matchPolicy: 'object.metadata.name == "a"' },
+          { gvk: { version: 'v1', kind: 'Secret' }, matchLabels: { app: 'web' } },
+        ],
+      }),
+    )
+    const now = await run()
+    await expectRows(now, ['shop/a', 'shop/key'])
+    await cluster.apply(aTarget({ resourceRules: [{ gvk: { version: 'v1', kind: 'ConfigMap' } }] }))
+    await expectRows(now, ['shop/a', 'shop/b'])
+  })
+
+  it('keeps the rows of others where one object is bad, says so, and recovers by itself', async () => {
+    await cluster.apply(aProfile([{ name: 'mode', path: 'cel:object.data.mode' }]))
+    await cluster.apply(aTarget())
+    const now = await run()
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await cluster.apply(configMap('a', 'shop', { data: { other: 'x' } }))
+    await expectDegraded('ExtractionFailed')
+    expect(shownRows(now.rows)).toEqual(['shop/b=on'])
+    expect(isComplete(now.rows)).toBe(false)
+    expect((await target())?.status).toMatchObject({
+      extractionFailures: 1,
+      lastExtractionError: expect.stringContaining('shop/a: attribute mode'),
+    })
+    await cluster.apply(configMap('a'))
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await expect.poll(async () => conditionOf(await target(), 'Degraded')).toBe('False/Collecting')
+    expect((await target())?.status).not.toHaveProperty('lastExtractionError')
+  })
+
+  it('waits for a profile that is not there', async () => {
+    for (const object of await cluster.list('KollectProfile'))
+      await cluster.remove({ ...object, kind: 'KollectProfile' })
+    await cluster.apply(aTarget())
+    const now = await run()
+    await expectDegraded('ProfileNotFound')
+    await cluster.apply(aProfile())
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+  })
+
+  it('keeps its rows while it is suspended, which nobody may take for all, and goes on afterwards', async () => {
+    await cluster.apply(aTarget())
+    const now = await run()
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await cluster.apply(aTarget({ suspend: true }))
+    await expectDegraded('Suspended')
+    await cluster.remove(configMap('a'))
+    expect([shownRows(now.rows), isComplete(now.rows)]).toEqual([['shop/a=on', 'shop/b=on'], false])
+    await cluster.apply(aTarget({ suspend: false }))
+    await expectRows(now, ['shop/b=on'])
+  })
+
+  it('goes with its rows when it is deleted', async () => {
+    await cluster.apply(aTarget())
+    const now = await run()
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    expect((await target())?.metadata.finalizers).toEqual(['kollect.dev/target-cleanup'])
+    await cluster.remove(aTarget())
+    await expect.poll(target).toBeUndefined()
+    expect(now.rows.state({ namespace: 'shop', name: 'settings' }).kind).toBe('dropped')
+  })
+})
+
+describe('a scope', () => {
+  it('that comes later stops a target that runs, and takes its rows', async () => {
+    await cluster.apply(aTarget())
+    const now = await run()
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await cluster.apply(aScope({ allowedGVKs: [{ version: 'v1', kind: 'Secret' }] }))
+    await expectDegraded('ScopeGVKDenied')
+    expect(now.rows.state({ namespace: 'shop', name: 'settings' }).kind).toBe('dropped')
+    expect((await target())?.status).toMatchObject({ collectedCount: 0 })
+    await expect
+      .poll(async () => (await cluster.list('Event')).map(({ type, reason }) => `${type}/${reason}`))
+      .toContain('Warning/ScopeGVKDenied')
+    await cluster.remove(aScope({}))
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+  })
+
+  it('is one of several, which all count', async () => {
+    await cluster.apply(aScope({ allowedNamespaces: ['shop', 'bank'] }, 'a'))
+    await cluster.apply(aScope({ deniedNamespaces: ['bank'] }, 'z'))
+    await cluster.apply(aTarget({ includedNamespaces: ['shop', 'bank'] }))
+    await run()
+    await expectDegraded('ScopeNamespaceDenied')
+  })
+
+  it('leaves what it allows where it is told to clip', async () => {
+    const annotations = { 'kollect.dev/excess': 'clip' }
+    await cluster.apply(aScope({ deniedNamespaces: ['bank'] }, 'ceiling', { annotations }))
+    await cluster.apply(aTarget({ includedNamespaces: ['shop', 'bank'] }))
+    const now = await run()
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await expect
+      .poll(async () => (await target())?.status)
+      .toMatchObject({ matchedNamespaces: ['bank', 'shop'], effectiveNamespaces: ['shop'] })
+  })
+
+  it('is what a target needs to read another namespace, unless it is judged as by the original', async () => {
+    await cluster.apply(aTarget({ includedNamespaces: ['bank'] }))
+    const now = await run()
+    await expectDegraded('ScopeNamespaceDenied')
+    await cluster.apply(aScope({ allowedNamespaces: ['bank'] }))
+    await expectRows(now, ['bank/c=on'])
+    await cluster.remove(aScope({}))
+    await expectDegraded('ScopeNamespaceDenied')
+    const original = await cluster.run({ known: { ...strict, semantics: 'original' } })
+    await expectRows(original, ['bank/c=on'])
+    await original.stop()
+  })
+})
+
+describe('a target of the cluster', () => {
+  const clusterTarget = (more: object = {}) =>
+    ({
+      kind: 'KollectClusterTarget',
+      metadata: { name: 'settings' },
+      spec: {
+        profileRef: { name: 'settings', namespace: 'shop' },
+        namespaceSelector: {
+          matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: ['shop', 'bank'] }],
+        },
+        ...more,
+      },
+    }) as KubeObject
+
+  it('reads the namespaces it selects, apart from a target of a namespace with its name', async () => {
+    for (const name of ['shop', 'bank'])
+      await cluster.apply({
+        kind: 'Namespace',
+        metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
+      } as KubeObject)
+    await cluster.apply(clusterTarget())
+    await cluster.apply(aTarget({ names: ['a'] }))
+    const now = await run()
+    await expectRows(now, ['bank/c=on', 'shop/a=on', 'shop/b=on'], 'settings', '')
+    await expectRows(now, ['shop/a=on'])
+    const ready = async () => conditionOf(await cluster.get('KollectClusterTarget', 'settings'), 'Ready')
+    await expect.poll(ready).toBe('True/Collecting')
+    await cluster.apply({
+      kind: 'KollectClusterScope',
+      metadata: { name: 'ceiling' },
+      spec: { allowedStaticRefNamespaces: ['bank'] },
+    } as KubeObject)
+    await expect.poll(ready).toBe('False/ScopeNamespaceDenied')
+    expect(now.rows.state({ namespace: '', name: 'settings' }).kind).toBe('dropped')
+    await expectRows(now, ['shop/a=on'])
+  })
+})
