@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { parseAllDocuments, stringify } from 'yaml'
@@ -45,6 +46,8 @@ export async function embeddedHub(folder: string, args: readonly string[] = ['--
 export interface KubernetesHub extends MemberHub {
   /** of the role `api`, without a slash at its end; '' where there is none */
   readonly page: string
+  /** where its webhooks are answered, without a slash at its end */
+  readonly webhooks: string
   /** of a command that reads the audit trail */
   readonly auditEnv: Readonly<Record<string, string>>
   /** Ends the manager as a machine does that loses its power. */
@@ -58,6 +61,8 @@ export interface KubernetesHubOptions {
   readonly receivesAgents?: boolean
   /** of which version its API server is; default: the usual one */
   readonly assets?: Assets
+  /** its API server asks the Service of the manifests as they are; default: a URL on the loopback */
+  readonly asksService?: boolean
   /** of both roles */
   readonly env?: Readonly<Record<string, string>>
 }
@@ -70,7 +75,7 @@ const AUDIT_STREAM = 'audit'
  * namespaces. Beside it the manager, as a service account with what `deploy/` grants and no more.
  */
 export async function kubernetesHub(folder: string, options: KubernetesHubOptions = {}): Promise<KubernetesHub> {
-  const { receivesAgents = false, env = {}, assets = 'KUBEBUILDER_ASSETS' } = options
+  const { receivesAgents = false, asksService = false, env = {}, assets = 'KUBEBUILDER_ASSETS' } = options
   let real: RealApiServer | undefined
   let redis: TestRedis | undefined
   let manager: Running | undefined
@@ -108,11 +113,14 @@ export async function kubernetesHub(folder: string, options: KubernetesHubOption
       '-f',
       `deploy/components/members/${name}.yaml`,
     ])
-    const webhooks = `127.0.0.1:${randomInt(10_000, 32_000)}`
-    await kubectl(['apply', '-f', '-'], webhooksAt(`https://${webhooks}`))
+    const webhooks = { host: asksService ? ownAddress() : '127.0.0.1', port: randomInt(10_000, 32_000) }
+    const origin = `https://${webhooks.host}:${webhooks.port}`
+    if (asksService) await kubectl(['apply', '-f', 'deploy/components/members/webhooks.yaml'])
+    else await kubectl(['apply', '-f', '-'], webhooksAt(origin))
     const parts = receivesAgents ? ['base/api.yaml', 'components/push/ingester.yaml'] : []
     const files = ['base/manager.yaml', ...parts].flatMap((file) => ['-f', `deploy/${file}`])
     await kubectl(['apply', '-n', 'clusterpulse', ...files, ...component])
+    if (asksService) await kubectl(['apply', '-f', '-'], behindService(webhooks))
     const accountOf = async (name: string): Promise<string> => {
       const token = (await kubectl(['-n', 'clusterpulse', 'create', 'token', name])).trim()
       const own = join(folder, `${name}.yaml`)
@@ -125,8 +133,8 @@ export async function kubernetesHub(folder: string, options: KubernetesHubOption
     const shared = { MEMBERS: 'true', ...auditEnv, ...env }
     const managerEnv = {
       ...{ ...shared, KUBECONFIG: await accountOf('clusterpulse-manager'), DATA_DIR: join(folder, 'manager') },
-      ...{ WEBHOOKS_ENABLED: 'true', WEBHOOKS_HOST: '127.0.0.1', WEBHOOKS_NAMES: '127.0.0.1' },
-      WEBHOOKS_PORT: webhooks.split(':')[1] ?? '',
+      ...{ WEBHOOKS_ENABLED: 'true', WEBHOOKS_HOST: webhooks.host, WEBHOOKS_PORT: String(webhooks.port) },
+      ...(!asksService && { WEBHOOKS_NAMES: webhooks.host }),
       ...(receivesAgents ? await agentsListener(folder) : { INGESTER_ENABLED: 'false' }),
     }
     const startManager = () => clusterpulse(['manager', '--leader-elect'], { env: managerEnv })
@@ -148,7 +156,7 @@ export async function kubernetesHub(folder: string, options: KubernetesHubOption
       page = address
     }
     return {
-      ...{ kubeconfig, page, auditEnv },
+      ...{ kubeconfig, page, webhooks: origin, auditEnv },
       get pid() {
         return started.pid
       },
@@ -170,6 +178,46 @@ export async function kubernetesHub(folder: string, options: KubernetesHubOption
 const TRIAL = JSON.stringify({
   ...{ apiVersion: 'cluster.open-cluster-management.io/v1', kind: 'ManagedCluster', metadata: { name: 'trial' } },
 })
+
+/** An address of this machine that others could reach: no Service has one of the loopback behind it. */
+function ownAddress(): string {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  const own = all.find(
+    ({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'),
+  )
+  if (!own) throw new Error('this machine has no address beyond the loopback')
+  return own.address
+}
+
+/** Why no Service can have anything behind it here; undefined where it can. */
+export function noOwnAddress(): string | undefined {
+  try {
+    ownAddress()
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** What the cluster's own controller makes of the Service and the pods of the manager. */
+function behindService({ host, port }: { readonly host: string; readonly port: number }): string {
+  const metadata = { namespace: 'clusterpulse', labels: { 'kubernetes.io/service-name': 'clusterpulse-webhooks' } }
+  const ports = [{ name: 'https', port, protocol: 'TCP' }]
+  return [
+    {
+      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4', ports },
+      metadata: { ...metadata, name: 'clusterpulse-webhooks-1' },
+      endpoints: [{ addresses: [host], conditions: { ready: true } }],
+    },
+    // Of API servers of before.
+    {
+      ...{ apiVersion: 'v1', kind: 'Endpoints', metadata: { ...metadata, name: 'clusterpulse-webhooks' } },
+      subsets: [{ addresses: [{ ip: host }], ports }],
+    },
+  ]
+    .map((object) => stringify(object))
+    .join('---\n')
+}
 
 /** The manifest of the webhooks, for an API server that reaches no Service: only loopback. */
 export function webhooksAt(origin: string): string {

@@ -131,6 +131,8 @@ async function start(
     '--enable-bootstrap-token-auth=true',
     ...(clientCa ? [`--client-ca-file=${clients}`] : []),
     `--service-cluster-ip-range=${services}`,
+    // No proxy of a node gives Services their addresses: it asks those behind them.
+    '--enable-aggregator-routing=true',
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-key-file=${keyFile}`,
     `--service-account-signing-key-file=${keyFile}`,

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClusterView } from '#http'
 import type { ManagedClusterStatus } from '#kinds'
@@ -168,27 +168,47 @@ describe('joining', () => {
     await eventually(() => isPushed('north'), yes, 30_000)
   }, 60_000)
 
-  it('two agents with one certificate: the newer is served, the other waits, and a condition names both', async () => {
-    const first = machine('both', await tokenFor('both'))
-    await waits(first)
-    expect((await run('accept', 'both')).code).toBe(0)
-    await eventually(() => isPushed('both'), yes, 30_000)
-    await mkdir(join(directory, 'copy/identity'), { recursive: true, mode: 0o700 })
-    await cp(join(directory, 'both/identity/member.json'), join(directory, 'copy/identity/member.json'))
-    const second = machine('copy')
-    const path = '/apis/cluster.open-cluster-management.io/v1/managedclusters/both'
-    const single = async () => {
-      const { status } = (await kube.request('GET', path)) as { status?: ManagedClusterStatus }
-      return status?.conditions?.find(({ type }) => type === 'SingleAgent')
-    }
-    const condition = await eventually(single, (one) => one?.status === 'False', 60_000)
-    expect(condition?.message).toMatch(
-      /identity of this cluster: [\w-]+ at 127\.0\.0\.1 and [\w-]+ at 127\.0\.0\.1: the newer/,
-    )
-    expect((await view('both'))?.agent).toMatchObject({ connected: true })
-    const told = () => Promise.resolve(`${first.stderr()}${second.stderr()}`)
-    await eventually(told, (said) => said.includes('another agent uses the identity of this cluster'), 30_000)
-  }, 150_000)
+  it.each([
+    [
+      'with one certificate',
+      'both',
+      ['identity/member.json'],
+      /[\w-]+ at 127\.0\.0\.1 and [\w-]+ at 127\.0\.0\.1: the newer/,
+    ],
+    [
+      'of which one is a copy of the other with all it has',
+      'clone',
+      ['.'],
+      /started as (\w{8}) at 127\.0\.0\.1 and [\w-]+ started as (?!\1)\w{8} at 127\.0\.0\.1; one runs on a copy .*: the newer/,
+    ],
+  ])(
+    'two agents %s: the newer is served, the other waits, and a condition names both',
+    async (_, name, what, words) => {
+      const first = machine(name, await tokenFor(name))
+      await waits(first)
+      expect((await run('accept', name)).code).toBe(0)
+      await eventually(() => isPushed(name), yes, 30_000)
+      for (const one of what) {
+        const [from, to] = [name, `${name}-copy`].map((folder) => join(directory, folder, one)) as [string, string]
+        await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+        // On another machine the process that holds the locks of the original does not run.
+        await cp(from, to, { recursive: true, filter: (path) => !/\/lock(\.[\w-]+)?$/.test(path) })
+      }
+      const second = machine(`${name}-copy`)
+      const path = `/apis/cluster.open-cluster-management.io/v1/managedclusters/${name}`
+      const single = async () => {
+        const { status } = (await kube.request('GET', path)) as { status?: ManagedClusterStatus }
+        return status?.conditions?.find(({ type }) => type === 'SingleAgent')
+      }
+      const condition = await eventually(single, (one) => one?.status === 'False', 60_000)
+      expect(condition?.message).toMatch(/two agents use the identity of this cluster: /)
+      expect(condition?.message).toMatch(words)
+      expect((await view(name))?.agent).toMatchObject({ connected: true })
+      const told = () => Promise.resolve(`${first.stderr()}${second.stderr()}`)
+      await eventually(told, (said) => said.includes('another agent uses the identity of this cluster'), 30_000)
+    },
+    150_000,
+  )
 
   it('a machine that waits says that it lives and what for; denied, it is told why, and ends', async () => {
     const port = randomInt(10_000, 32_000)

@@ -1,7 +1,9 @@
+import { X509Certificate } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect, type PeerCertificate } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { aRequest, signingRequest, subjectOfMember } from '../../src/platform/authority/test/requests.ts'
 import {
@@ -11,10 +13,11 @@ import {
   kubernetesHub,
   type MemberHub,
   noKubernetesHub,
+  noOwnAddress,
 } from '../member-hub.ts'
 import { eventually } from '../process.ts'
 
-const why = noKubernetesHub()
+const why = noKubernetesHub() ?? noOwnAddress()
 const CLUSTER = 'cluster.open-cluster-management.io'
 const SET = `${CLUSTER}/clusterset`
 const HUB = '--as=system:serviceaccount:clusterpulse:clusterpulse-manager'
@@ -79,7 +82,7 @@ describe.skipIf(why !== undefined)(
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), 'webhooks-'))
       embedded = await embeddedHub(folder)
-      real = await kubernetesHub(folder)
+      real = await kubernetesHub(folder, { asksService: true })
       for (const kubectl of both()) {
         const allow = async (name: string, verbs: string, resource: string) => {
           await kubectl(['create', 'clusterrole', name, `--verb=${verbs}`, `--resource=${resource}`])
@@ -175,11 +178,39 @@ describe.skipIf(why !== undefined)(
       })
     })
 
+    it('takes so many requests of a member and no more, on both, and none for another cluster', {
+      timeout: 120_000,
+    }, async () => {
+      const as = ['--as=system:open-cluster-management:west:a', '--as-group=system:open-cluster-management:west']
+      // For another agent of its cluster: a person is to decide.
+      const { pem } = await aRequest(subjectOfMember('west', 'b'))
+      const request = (cluster: string) => {
+        const labels = { 'open-cluster-management.io/cluster-name': cluster }
+        const { spec } = signingRequest(pem, {}, labels)
+        const metadata = { generateName: `${cluster}-`, labels }
+        return JSON.stringify({
+          apiVersion: 'certificates.k8s.io/v1',
+          kind: 'CertificateSigningRequest',
+          metadata,
+          spec,
+        })
+      }
+      for (const hub of [embedded, real]) {
+        const kubectl = kubectlOf(hub.kubeconfig)
+        const ask = (cluster = 'west') => kubectl(['create', '-f', '-', ...as], request(cluster)).catch(String)
+        for (let n = 0; n < 10; n++) expect(await ask()).toContain('created')
+        expect(await ask()).toContain('10 requests of west wait for a decision; approve one or deny them first')
+        expect(await ask('east')).toContain('a member west may ask for its own cluster alone')
+      }
+    })
+
     it('answers its API server alone, by a word that no manifest has', { timeout: 60_000 }, async () => {
       const [, kubectl] = both()
-      const path = 'jsonpath={.webhooks[?(@.name=="audit.clusterpulse.io")].clientConfig.url}'
-      const url = (await kubectl?.(['get', 'validatingwebhookconfiguration', 'clusterpulse-members', '-o', path])) ?? ''
-      expect(url).toMatch(/\/audit\/[0-9a-f]{40}$/)
+      const path = 'jsonpath={.webhooks[?(@.name=="audit.clusterpulse.io")].clientConfig.service.path}'
+      const told =
+        (await kubectl?.(['get', 'validatingwebhookconfiguration', 'clusterpulse-members', '-o', path])) ?? ''
+      expect(told).toMatch(/^\/audit\/[0-9a-f]{40}$/)
+      const url = real.webhooks + told
       const statusOf = (at: string) =>
         new Promise((resolve, reject) => {
           const call = request(at, { method: 'POST', rejectUnauthorized: false }, (response) => {
@@ -191,6 +222,35 @@ describe.skipIf(why !== undefined)(
         })
       expect(await statusOf(url.replace(/\/[0-9a-f]{40}$/, ''))).toBe(403)
       expect(await statusOf(url)).toBe(400)
+    })
+
+    it('is asked through its Service, by the name of that in its certificate and by the CA in each webhook', {
+      timeout: 60_000,
+    }, async () => {
+      const [, kubectl] = both()
+      const configurations = ['mutatingwebhookconfiguration', 'validatingwebhookconfiguration'].map(async (kind) => {
+        const { webhooks } = JSON.parse((await kubectl?.(['get', kind, 'clusterpulse-members', '-o', 'json'])) ?? '{}')
+        return webhooks as readonly { readonly clientConfig: Readonly<Record<string, object | string>> }[]
+      })
+      const { hostname, port } = new URL(real.webhooks)
+      const shown = await new Promise<PeerCertificate>((resolve, reject) => {
+        const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false }, () => {
+          resolve(socket.getPeerCertificate())
+          socket.destroy()
+        })
+        socket.once('error', reject)
+      })
+      expect(shown.subjectaltname).toBe('DNS:clusterpulse-webhooks.clusterpulse.svc')
+      for (const { clientConfig } of (await Promise.all(configurations)).flat()) {
+        expect(clientConfig.url).toBeUndefined()
+        expect(clientConfig.service).toMatchObject({
+          namespace: 'clusterpulse',
+          name: 'clusterpulse-webhooks',
+          port: 443,
+        })
+        const ca = new X509Certificate(Buffer.from(String(clientConfig.caBundle), 'base64'))
+        expect(new X509Certificate(shown.raw).checkIssued(ca)).toBe(true)
+      }
     })
 
     it('goes on when somebody takes its CA out of the configuration', { timeout: 120_000 }, async () => {

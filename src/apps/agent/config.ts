@@ -33,7 +33,8 @@ export interface AgentConfig {
   readonly intervalMs: number
   readonly operatorScanIntervalMs: number
   readonly buffer: { readonly directory: string; readonly maxBytes: number; readonly maxAgeMs: number }
-  readonly healthAddress: { readonly host: string; readonly port: number }
+  /** `orFree`: nobody asked for that port, so another one does where it is taken */
+  readonly healthAddress: { readonly host: string; readonly port: number; readonly orFree?: boolean }
   readonly kubeconfig?: string
   readonly context?: string
 }
@@ -56,6 +57,18 @@ export function readAgentConfig(
   }
   if (!config.tls) warnings.push('INGESTER_TLS_ENABLED is false: the token and all data travel readable')
   return { config: Object.freeze(config), warnings }
+}
+
+/**
+ * The same for `join`: only of a pod do others ask how it is. On a machine nobody else need reach that, and several may join there.
+ * @throws ConfigError naming every fault
+ */
+export function readJoinConfig(env: Env, flags: Env): ReturnType<typeof readAgentConfig> {
+  const { config, warnings } = readAgentConfig(env, flags)
+  const isAsked = Boolean((flags.HEALTH_ADDRESS ?? env.HEALTH_ADDRESS)?.trim())
+  if (isAsked || env.KUBERNETES_SERVICE_HOST) return { config, warnings }
+  const healthAddress = { host: '127.0.0.1', port: config.healthAddress.port, orFree: true }
+  return { config: Object.freeze({ ...config, healthAddress }), warnings }
 }
 
 /** Every setting of the agent, for the reference page. */
@@ -120,7 +133,7 @@ function describeAgent(read: ConfigReader, env: Env): AgentConfig {
       read,
       'HEALTH_ADDRESS',
       ':8081',
-      'address of /healthz, /readyz and /metrics; probes of a pod come from outside',
+      'address of /healthz, /readyz and /metrics; probes of a pod come from outside. `clusterpulse join` on a machine takes 127.0.0.1:8081, or a free port where that is taken',
     ),
     logLevel: parseLogLevel(
       read.text('LOG_LEVEL', { default: 'info', meaning: 'trace, debug, info, warn or error; anything else is info' }),

@@ -7,9 +7,9 @@ import { type ClusterAccess, createKubeClient } from '#kube'
 import { agentRightsText, FleetError, OBSERVE } from '#model'
 import { createLogger, keepPrivate, lockDirectory, Metrics, startParts } from '#runtime'
 import { decodeJoinText } from '#wire'
-import { type AgentConfig, type Env, readAgentConfig } from './config.ts'
+import { type AgentConfig, type Env, readJoinConfig } from './config.ts'
 import { probesPart } from './probes.ts'
-import { heldRights } from './rights.ts'
+import { type HeldRights, heldRights } from './rights.ts'
 import { clusterAccess, runAgent } from './run.ts'
 
 export interface RunJoinOptions {
@@ -39,15 +39,16 @@ export async function runJoin({ token, env, flags = {}, version, say }: RunJoinO
   const given = { KUBECONFIG: defaultKubeconfig(env), ...definedIn(flags), INGESTER_TLS_ENABLED: 'true' }
   // Its faults come before the hub is asked: whoever joins is to be able to run.
   const named = (cluster: string, address: string) =>
-    readAgentConfig(env, { ...given, CLUSTER_NAME: cluster, INGESTER_ADDRESS: address })
+    readJoinConfig(env, { ...given, CLUSTER_NAME: cluster, INGESTER_ADDRESS: address })
   const { config: first } = named('unnamed', 'unnamed:1') // the hub says who it is
   const shown = token ?? first.joinToken
   const text = shown === undefined ? undefined : decodeJoinText(shown)
   const access = await clusterAccess(first)
-  const { rights, fault } = await rightsOn(access, first)
+  const { rights, fault, excess } = await rightsOn(access, first)
   // In a pod nobody reads it: the agent does the less.
   if (fault !== undefined && token !== undefined) throw new RightsError(fault)
   if (fault !== undefined) say(`${fault}; it goes on with ${agentRightsText(rights)}`)
+  if (excess !== undefined) say(excess)
   await using store = await openStore(first, access)
   const stop = new AbortController()
   const ended = (signal: NodeJS.Signals) =>
@@ -68,12 +69,11 @@ export async function runJoin({ token, env, flags = {}, version, say }: RunJoinO
   }
 }
 
-async function rightsOn(access: ClusterAccess, { rights, identitySecret }: AgentConfig) {
-  if (rights.kind === 'observe') return { rights: OBSERVE, fault: undefined }
+async function rightsOn(access: ClusterAccess, { rights, identitySecret }: AgentConfig): Promise<HeldRights> {
+  if (rights.kind === 'observe') return { rights: OBSERVE }
   await using kube = createKubeClient(access)
   const as = identitySecret ? 'executor' : 'itself'
-  const held = await heldRights(kube, rights, { as, signal: AbortSignal.timeout(30_000) })
-  return { rights: held.rights, fault: held.fault }
+  return await heldRights(kube, rights, { as, signal: AbortSignal.timeout(30_000) })
 }
 
 /** Where its key and certificate are kept: a Secret of the cluster, or a folder that nobody else holds. */

@@ -1,10 +1,12 @@
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { AgentStatus } from '#agent'
 import { FleetError } from '#model'
 import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, type Part } from '#runtime'
+import type { AgentConfig } from './config.ts'
 
 export interface ProbesOptions {
-  readonly address: { readonly host: string; readonly port: number }
+  readonly address: AgentConfig['healthAddress']
   readonly metrics: Metrics
   readonly logger: Logger
   /** undefined before the agent is open */
@@ -59,24 +61,40 @@ export function probesPart({ address, metrics, logger, status, waitsFor, version
   boundConnections(server, { listener: 'HEALTH_ADDRESS', max: 256, logger, metrics })
   return {
     name: 'probes',
-    start: () =>
-      new Promise((resolve, reject) => {
-        server.once('error', (error: NodeJS.ErrnoException) => {
-          const sentence = `port ${address.port} is taken by another program; choose another with HEALTH_ADDRESS`
-          reject(error.code === 'EADDRINUSE' ? new HealthPortTakenError(sentence, { cause: error }) : error)
-        })
-        server.listen(address.port, address.host, () => {
-          const listening = server.address()
-          onListening(typeof listening === 'object' && listening ? listening.port : 0)
-          resolve()
-        })
-      }),
+    async start() {
+      const { host, port, orFree = false } = address
+      const moved = (free: number) => {
+        logger.info(
+          { taken: port, port: free },
+          '/healthz, /readyz and /metrics are on a free port, as theirs is taken',
+        )
+        return free
+      }
+      const isTaken = (error: NodeJS.ErrnoException) => error.code === 'EADDRINUSE'
+      const listening = await listen(server, host, port).catch((error: NodeJS.ErrnoException) => {
+        if (isTaken(error) && orFree) return listen(server, host, 0).then(moved)
+        const sentence = `port ${port} is taken by another program; choose another with HEALTH_ADDRESS`
+        throw isTaken(error) ? new HealthPortTakenError(sentence, { cause: error }) : error
+      })
+      onListening(listening)
+    },
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
       }),
   }
+}
+
+/** @returns the port */
+function listen(server: Server, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve((server.address() as AddressInfo).port)
+    })
+  })
 }
 
 function facts({ uplink, buffer, collection, findings }: AgentStatus): object {

@@ -47,6 +47,13 @@ describe('the rights an agent has', () => {
     expect(await heldRights(kube, wanted, { as, signal: signal() })).toEqual({ rights: wanted })
   })
 
+  it('are told as they are where more is left of before, with the command that takes it away', async () => {
+    const { kube } = aCluster(({ verb, resource }) => verb === 'impersonate' || resource === '*')
+    const held = await heldRights(kube, shop, { as: 'executor', signal: signal() })
+    expect(held.rights).toEqual({ kind: 'full' })
+    expect(held.excess).toMatch(/still grants full: .*`kubectl delete clusterrolebinding clusterpulse-executor`/)
+  })
+
   it('are none where the cluster grants less, and what is missing is named', async () => {
     const { kube } = aCluster(({ namespace }) => namespace === 'shop')
     const held = await heldRights(kube, shop, { as: 'itself', signal: signal() })

@@ -1,10 +1,12 @@
-import { isKubeError, type KubeClient } from '#kube'
+import { isKubeError, type KubeClient, type RequestOptions } from '#kube'
 import { type AgentRights, agentRightsText, EXECUTOR, OBSERVE } from '#model'
 
-/** What the agent can do on its member, and why that is less than was chosen. */
+/** What the agent can do on its member, and why that is less than was chosen, or more. */
 export interface HeldRights {
   readonly rights: AgentRights
   readonly fault?: string
+  /** what is left of rights of before, and how it is taken away */
+  readonly excess?: string
 }
 
 interface Attempt {
@@ -26,8 +28,10 @@ export async function heldRights(
 ): Promise<HeldRights> {
   try {
     for (const attempt of attemptsOf(wanted, as))
-      if (!(await isAllowed(kube, attempt, signal))) return lacking(wanted, attempt, as)
-    return { rights: wanted }
+      if (!(await isAllowed(kube, attempt, { signal }))) return lacking(wanted, attempt, as)
+    const isLess = as === 'executor' && wanted.kind === 'namespaced'
+    const isFull = isLess && (await isAllowed(kube, EVERYTHING, { as: { user: EXECUTOR_USER }, signal }))
+    return isFull ? { rights: { kind: 'full' }, excess: excessWords(wanted) } : { rights: wanted }
   } catch (error) {
     if (!isKubeError(error) || signal.aborted) throw error
     return {
@@ -37,10 +41,16 @@ export async function heldRights(
   }
 }
 
+const EVERYTHING: Attempt = { verb: '*', group: '*', resource: '*' }
+const EXECUTOR_USER = `system:serviceaccount:${EXECUTOR.namespace}:${EXECUTOR.name}`
+
+const excessWords = (wanted: AgentRights): string =>
+  `${agentRightsText(wanted)} was chosen, and the cluster still grants full: take it away with \`kubectl delete clusterrolebinding ${EXECUTOR.name}\`, and start the agent again`
+
 function attemptsOf(wanted: AgentRights, as: 'executor' | 'itself'): readonly Attempt[] {
   if (wanted.kind === 'observe') return []
   if (as === 'executor') return [{ verb: 'impersonate', resource: 'serviceaccounts', ...EXECUTOR }]
-  if (wanted.kind === 'full') return [{ verb: '*', group: '*', resource: '*' }]
+  if (wanted.kind === 'full') return [EVERYTHING]
   return wanted.namespaces.flatMap((namespace) => [
     { verb: 'create', group: 'apps', resource: 'deployments', namespace },
     { verb: 'delete', resource: 'secrets', namespace },
@@ -56,13 +66,17 @@ function lacking(wanted: AgentRights, { verb, resource, namespace }: Attempt, as
   return { rights: OBSERVE, fault: `the cluster does not grant ${agentRightsText(wanted)}: not "${what}"; ${remedy}` }
 }
 
-async function isAllowed(kube: Pick<KubeClient, 'request'>, attempt: Attempt, signal: AbortSignal): Promise<boolean> {
+async function isAllowed(
+  kube: Pick<KubeClient, 'request'>,
+  attempt: Attempt,
+  { as, signal }: Pick<RequestOptions, 'as'> & { readonly signal: AbortSignal },
+): Promise<boolean> {
   const body = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
     spec: { resourceAttributes: attempt },
   }
   const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
-  const answer = await kube.request('POST', path, { body, contentType: 'application/json', signal })
+  const answer = await kube.request('POST', path, { body, contentType: 'application/json', ...(as && { as }), signal })
   return (answer as { status?: { allowed?: unknown } }).status?.allowed === true
 }

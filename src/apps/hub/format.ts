@@ -1,6 +1,7 @@
-import { FleetError, type StoredFormat, StoreUnavailableError } from '#model'
+import { join } from 'node:path'
+import { FleetError, type StoredFormat, StoreUnavailableError, seconds, systemClock } from '#model'
 import type { RedisConnection } from '#redis'
-import { claimFormat, type Logger, type Part } from '#runtime'
+import { claimFormat, DirectoryLockedError, type Logger, lockDirectory, type Part, retryForever } from '#runtime'
 import { checkRedisFormat } from '#state'
 
 /**
@@ -22,6 +23,22 @@ export function claimDataFolder(
 ): Promise<() => Promise<void>> {
   const ours: StoredFormat = { ...(hasObjects ? DATA_WITH_OBJECTS : DATA), program }
   return claimFormat(directory, { what: 'data folder', ours, logger })
+}
+
+/** One that was killed has its folder a moment longer than it lived. */
+const ENDING_MS = seconds(5)
+
+/**
+ * The data folder of a manager without a lease: a second one in the same folder ends here, before it asks Redis, the hub's API or
+ * a member for anything.
+ * @throws DirectoryLockedError
+ */
+export function heldFolder(directory: string, signal: AbortSignal): Promise<AsyncDisposable> {
+  const until = systemClock.now() + ENDING_MS
+  return retryForever(() => lockDirectory(join(directory, 'manager')), {
+    ...{ clock: systemClock, signal, fromMs: 100, toMs: 500 },
+    retry: (error) => error instanceof DirectoryLockedError && systemClock.now() < until,
+  })
 }
 
 /**

@@ -12,14 +12,14 @@ import { countBuild, keepPrivate, Metrics, type Part, silentLogger } from '#runt
 import { RedisStateStore } from '#state'
 import type { ManagerConfig } from './config.ts'
 import { type Division, dividedAmong } from './division.ts'
-import { claimDataFolder, redisFormatPart } from './format.ts'
+import { claimDataFolder, heldFolder, redisFormatPart } from './format.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
 import { type ControllerName, createHubControllers, type HubControllersOptions } from './hub-controllers.ts'
 import { joinsOnKubernetes, recordedIn } from './joins.ts'
 import { reviewsOfMembers } from './member-audit.ts'
 import { signOnKubernetes } from './member-authority.ts'
-import { memberMetrics } from './member-metrics.ts'
+import { memberMetrics, refusalsCounted } from './member-metrics.ts'
 import { ownerProcess } from './owner-process.ts'
 import { createOwnerSupervisor } from './owner-supervisor.ts'
 import { probesPart } from './probes.ts'
@@ -115,6 +115,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     hubWebhooks({
       ...{ config: config.webhooks, hub: hub.get, namespace, logger },
       onWrite: reviewsOfMembers(audit.get),
+      onRefused: refusalsCounted(metrics),
     })
   const division = divisionOf(config, version, claimFolder)
   const governed: ControlledFleet = { config, version, division, common, trail: audit.get, logger, metrics }
@@ -144,7 +145,9 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     version,
   })
   const format = redisFormatPart(redisConnection(config.redis), version, logger)
-  const before = config.leaderElection ? [probes, format] : [probes, format, turn.part]
+  const before = config.leaderElection
+    ? [probes, format]
+    : [probes, part('folder', (signal) => heldFolder(config.dataDir, signal)), format, turn.part]
   await runUntilSignal(
     [...before, audit, hub, ...(answers ? [answers.part] : []), policies, catalog, registries, ...fleet.parts],
     logger,

@@ -9,13 +9,18 @@ type Trail = () => Pick<AuditTrail, 'record'> | undefined
 
 const recorded = (trail: Trail, entry: AuditEntry | undefined): void => void (entry && trail()?.record(entry))
 
-/** Who writes what about members through the port of the embedded API. @param hub the user the hub itself is there: what it does it records itself */
-export const observerOfMembers = (trail: Trail, hub: string): WriteObserver => ({
+/**
+ * Who writes what about members through the port of the embedded API.
+ * @param hub the user the hub itself is there: what it does it records itself
+ * @param denied hears of each rule that refused a write
+ */
+export const observerOfMembers = (trail: Trail, hub: string, denied: (rule: string) => void): WriteObserver => ({
   groups: AUDITED_GROUPS,
   wrote(write) {
     if (write.user.name !== hub) recorded(trail, auditEntryOfWrite(write, systemClock.now()))
   },
   refused: (call) => recorded(trail, auditEntryOfRefusal(call, systemClock.now())),
+  denied,
 })
 
 /** The same of a hub on Kubernetes, whose API server tells it by a webhook. What it refuses it tells nobody. */

@@ -43,3 +43,13 @@ export function memberMetrics(metrics: Metrics, known: () => readonly ClusterSta
     },
   )
 }
+
+/** Counts writes about members that a rule refused. */
+export function refusalsCounted(metrics: Metrics): (rule: string) => void {
+  const count = metrics.counter(
+    'clusterpulse_admission_refusals_total',
+    'Writes about members that a rule refused, by the rule.',
+    ['rule'],
+  )
+  return (rule) => count.inc({ rule })
+}

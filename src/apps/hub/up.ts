@@ -23,6 +23,7 @@ import { historyOf } from './history.ts'
 import { recordedIn } from './joins.ts'
 import { observerOfMembers } from './member-audit.ts'
 import { memberAuthority, memberCertificates } from './member-authority.ts'
+import { refusalsCounted } from './member-metrics.ts'
 import { declareMembers, knownMembers, knownSince, kubeconfigMembers, type Member } from './members.ts'
 import { monitorPart } from './monitor-listener.ts'
 import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
@@ -74,7 +75,7 @@ export async function up({
     openControlPlane({
       ...{ dataDir, ...config.controlPlane, version, acceptLoss, logger, metrics },
       openAuthority: authority.open,
-      observer: observerOfMembers(() => serve.audit(), HUB_USER),
+      observer: observerOfMembers(() => serve.audit(), HUB_USER, refusalsCounted(metrics)),
     }),
   )
   const certificates = memberCertificates({

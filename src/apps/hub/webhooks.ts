@@ -29,6 +29,7 @@ export interface HubWebhooksOptions {
   readonly hub: () => KubeClient
   readonly namespace: string
   readonly onWrite: NonNullable<WebhookOptions['onWrite']>
+  readonly onRefused: NonNullable<WebhookOptions['onRefused']>
   readonly logger: HubLogger
 }
 
@@ -53,7 +54,7 @@ export function hubWebhooks(options: HubWebhooksOptions): HubWebhooks {
   let running: Promise<void> | undefined
 
   const look = async (signal: AbortSignal): Promise<void> => {
-    const { config, hub, namespace, onWrite } = options
+    const { config, hub, namespace, onWrite, onRefused } = options
     const { host, port, serviceName, names } = config
     const {
       ca,
@@ -67,7 +68,8 @@ export function hubWebhooks(options: HubWebhooksOptions): HubWebhooks {
     if (!listener) {
       const converters = ocmKinds.flatMap((kind) => kind.converters)
       listener = await listenWebhooks({
-        ...{ rules: ocmAdmission, converters, kube: hub(), tls, word: () => word, host, port, onWrite, logger },
+        ...{ rules: ocmAdmission, converters, kube: hub(), tls, word: () => word, host, port, logger },
+        ...{ onWrite, onRefused },
       })
       logger.info({ port: listener.port }, 'the webhooks answer')
     } else if (tls.cert !== shown) listener.renew(tls)

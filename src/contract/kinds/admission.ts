@@ -62,6 +62,14 @@ export interface ObjectReference {
   readonly name: string
 }
 
+/** All objects of a resource without namespaces that carry a label. */
+export interface ObjectSelection {
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly label: { readonly name: string; readonly value: string }
+}
+
 /** What a rule makes of an object: the object as it shall be, or what is wrong with it. */
 export type Mutation = { readonly object: AdmittedObject } | { readonly faults: readonly Fault[] }
 
@@ -86,8 +94,18 @@ export interface AdmissionRule {
   readonly rights?: (request: AdmissionRequest) => readonly NeededRight[]
   /** Objects that `faults` looks at. */
   readonly reads?: (request: AdmissionRequest) => readonly ObjectReference[]
-  /** Everything wrong with the write; [] where it may be. `found` has one entry for each of `reads`. */
-  readonly faults?: (request: AdmissionRequest, found: readonly (AdmittedObject | undefined)[]) => readonly Fault[]
+  /** Objects that `faults` counts. */
+  readonly lists?: (request: AdmissionRequest) => readonly ObjectSelection[]
+  /** Everything wrong with the write; [] where it may be. `found` has one entry for each of `reads`, `listed` for each of `lists`. */
+  readonly faults?: (
+    request: AdmissionRequest,
+    found: readonly (AdmittedObject | undefined)[],
+    listed: readonly (readonly AdmittedObject[])[],
+  ) => readonly Fault[]
+  /** CEL over the review: a Kubernetes API server asks about these writes alone. The rule says the same by itself. */
+  readonly only?: { readonly name: string; readonly expression: string }
+  /** where nobody answers a Kubernetes API server, the write goes on; default: it is refused */
+  readonly isOptional?: boolean
 }
 
 /** Whether a rule is about this write. */

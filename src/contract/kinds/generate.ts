@@ -22,6 +22,7 @@ import { monitorAccessPolicy } from './monitor-access-policy.ts'
 import {
   addOnDeploymentConfig,
   appliedManifestWork,
+  certificateRequestAdmission,
   clusterClaim,
   clusterManagementAddOn,
   klusterlet,
@@ -78,6 +79,7 @@ export const ocmAdmission: readonly AdmissionRule[] = [
   managedClusterAdmission,
   setBindingAdmission,
   manifestWorkAdmission,
+  certificateRequestAdmission,
 ]
 
 const YAML = { lineWidth: 0, aliasDuplicateObjects: false } as const

@@ -17,6 +17,7 @@ export {
   missingRight,
   type NeededRight,
   type ObjectReference,
+  type ObjectSelection,
   refusalOf,
 } from './admission.ts'
 export {

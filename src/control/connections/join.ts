@@ -6,6 +6,7 @@ import { type AgentRights, agentRightsText, seconds } from '#model'
 import { type AgentSettings, agentObjects, type BufferVolume, plainEnvironment } from './agent-objects.ts'
 import { readsOf, usageReads } from './agent-role.ts'
 import { hashOf } from './credential-record.ts'
+import { EXECUTOR } from './member-objects.ts'
 
 /** What an agent needs to know that is started by hand, beside a member the hub cannot reach. */
 export interface Joining {
@@ -62,8 +63,19 @@ export function joinManifest(joining: JoiningByManifest): string {
     joins
       ? `# It asks to become a member by a key that it makes and keeps on the member. Rights there: ${agentRightsText(joins.rights)}. The token in it is good for one key.`
       : '# It holds a token that speaks for this cluster: keep it secret, apply it on the member, delete the file.',
+    ...(joins ? fewerRights(joins.rights).map((line) => `# ${line}`) : []),
   ]
   return `${head.join('\n')}\n${objects.join('---\n')}`
+}
+
+/** What applying it does not take away where the agent had more rights before. */
+function fewerRights(rights: AgentRights): readonly string[] {
+  if (rights.kind === 'full') return []
+  return [
+    'Where it had more rights before, take those away as well:',
+    `  kubectl delete clusterrolebinding ${EXECUTOR}         # full`,
+    `  kubectl delete rolebinding ${EXECUTOR} -n NAMESPACE   # each namespace that is named no more`,
+  ]
 }
 
 /**

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { KubeClient } from '#kube'
+import { aRequest } from '../../platform/authority/test/requests.ts'
+import { ASKED_ANNOTATION } from './askers.ts'
 import { BOOTSTRAP_USER, bootstrapKubeconfig } from './bootstrap-kubeconfig.ts'
-import { ADDRESS_ANNOTATION, addressOf, type CertificateRequest } from './certificate-request.ts'
+import { askerOf, type CertificateRequest, keyOf } from './certificate-request.ts'
 import { aJoiningHub } from './testing/joining-hub.ts'
 
 const server = 'https://hub.example:8443'
@@ -35,11 +37,14 @@ describe('the kubeconfig that is shared by all who ask to join', () => {
     ['who holds it', BOOTSTRAP_USER, ''],
     ['who holds a bootstrap token', 'system:bootstrap:abcdef', ''],
     ['a member', 'system:open-cluster-management:east:agent', ''],
-  ])('does not let a request say where it comes from: made by %s', (_, username, address) => {
+  ])('does not let a request say where it comes from: made by %s', async (_, username, address) => {
+    const { pem } = await aRequest()
     const request = {
-      metadata: { name: 'east-1', annotations: { [ADDRESS_ANNOTATION]: '192.0.2.7' } },
-      spec: { request: '', signerName: '', usages: [], username },
+      metadata: { name: 'east-1' },
+      spec: { request: Buffer.from(pem).toString('base64'), signerName: '', usages: [], username },
     } satisfies CertificateRequest
-    expect(addressOf(request)).toBe(address)
+    const askers = JSON.stringify([{ key: keyOf(request), address: '192.0.2.7', version: '1.2.3' }])
+    const member = { metadata: { name: 'east', annotations: { [ASKED_ANNOTATION]: askers } } }
+    expect(askerOf(request, member)?.address ?? '').toBe(address)
   })
 })

@@ -11,12 +11,11 @@ import {
 import { type CertificateRequestObject, STREAM_SIGNER } from '#certificates'
 import { clusterOfCertificate } from '#connections'
 import type { KubeObject, Resource } from '#kube'
+import { type Asker, askersOf } from './askers.ts'
 import { BOOTSTRAP_USER } from './bootstrap-kubeconfig.ts'
 
-/** Where a request came from, with which key (SHA-256 of the public key, hex) and which agent: for whoever decides. */
-export const ADDRESS_ANNOTATION = 'clusterpulse.io/address'
+/** With which key a request is made (SHA-256 of the public key, hex): for whoever decides by `kubectl`. */
 export const KEY_ANNOTATION = 'clusterpulse.io/key'
-export const VERSION_ANNOTATION = 'clusterpulse.io/agent-version'
 
 /** Signers of members, whichever this hub asks: another one may have been in force when a request was made. */
 export const MEMBER_SIGNERS: ReadonlySet<string> = new Set([API_CLIENT_SIGNER, STREAM_SIGNER])
@@ -64,12 +63,31 @@ export function stateOf({ status }: Pick<CertificateRequest, 'status'>): Request
 export const asksForItself = (username: string): boolean =>
   username === BOOTSTRAP_USER || username.startsWith('system:bootstrap:') || memberOfUser(username) !== undefined
 
+/** Where a request came from and of which agent, as the desk wrote it down. undefined: the desk did not make it, or forgot it since */
+export function askerOf(request: CertificateRequest, member: KubeObject | undefined): Asker | undefined {
+  if (asksForItself(request.spec.username ?? '')) return undefined
+  const key = keyOf(request)
+  return askersOf(member).find((one) => one.key === key)
+}
+
+const judged = new WeakMap<CertificateRequest, { readonly fault: string | undefined }>()
+
 /**
- * Where a request came from, as the desk wrote it down; '' where it was made by somebody who joins by themselves, and may write
- * there what they like.
+ * Why a request is none of the cluster that its label names, whoever made it: anybody who may make requests can label them.
+ * @returns undefined where it is one
  */
-export function addressOf({ metadata, spec: { username = '' } }: CertificateRequest): string {
-  return asksForItself(username) ? '' : (metadata.annotations?.[ADDRESS_ANNOTATION] ?? '')
+export function faultOf(request: CertificateRequest): string | undefined {
+  const known = judged.get(request)
+  if (known) return known.fault
+  const judgement = judgeRequest(request, [...MEMBER_SIGNERS])
+  const fault =
+    judgement.kind === 'recognised'
+      ? undefined
+      : judgement.kind === 'faulty'
+        ? judgement.message
+        : `it is for the signer ${request.spec.signerName}`
+  judged.set(request, { fault })
+  return fault
 }
 
 export const clusterOfRequest = ({ metadata }: KubeObject): string => metadata.labels?.[CLUSTER_LABEL] ?? ''
@@ -93,12 +111,10 @@ export function askedCertificate(
     readonly cluster: string
     readonly agent: string
     readonly csr: Uint8Array
-    readonly address: string
-    readonly version: string
   },
   signer: string,
 ): AskedCertificate | string {
-  const { cluster, agent, csr, address, version } = asked
+  const { cluster, agent, csr } = asked
   if (csr.length === 0 || csr.length > MAX_REQUEST_BYTES) return 'the certificate request is missing or too large'
   const object: CertificateRequest = {
     apiVersion: 'certificates.k8s.io/v1',
@@ -106,7 +122,6 @@ export function askedCertificate(
     metadata: {
       name: `${cluster}-${sha256(csr).slice(0, 12)}`,
       labels: { [CLUSTER_LABEL]: cluster },
-      annotations: { [ADDRESS_ANNOTATION]: address, [VERSION_ANNOTATION]: version.slice(0, 128) },
     },
     spec: {
       request: Buffer.from(pemOf('CERTIFICATE REQUEST', csr)).toString('base64'),
@@ -123,7 +138,7 @@ export function askedCertificate(
     return 'the certificate request is for another agent'
   if (judged.organizations.join() !== memberGroup(cluster)) return 'the certificate request is for another group'
   const key = judged.request.keySha256
-  object.metadata.annotations = { ...object.metadata.annotations, [KEY_ANNOTATION]: key }
+  object.metadata.annotations = { [KEY_ANNOTATION]: key }
   return { object, key }
 }
 

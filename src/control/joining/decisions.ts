@@ -3,16 +3,18 @@ import { approve, deny } from '#certificates'
 import type { AgentCredentials } from '#connections'
 import { isKubeError, type KubeClient } from '#kube'
 import { type ClusterName, FleetError, systemClock } from '#model'
+import { ASKED_ANNOTATION } from './askers.ts'
 import {
-  addressOf,
+  askerOf,
   type CertificateRequest,
   certificateRequests,
+  faultOf,
   KEY_ANNOTATION,
   keyOf,
   stateOf,
 } from './certificate-request.ts'
 import type { JoinTokens } from './join-tokens.ts'
-import { CERTIFICATES_ANNOTATION, managedClusters, revokedAt } from './members.ts'
+import { CERTIFICATES_ANNOTATION, type ManagedCluster, managedClusters, revokedAt } from './members.ts'
 
 const reservedWords = (cluster: string): string =>
   `no member may be called ${cluster}: its namespace on the hub belongs to the system; deny it, and let it ask under another name`
@@ -51,19 +53,22 @@ export async function accept({ hub, cluster, request: wanted }: DecidingOptions 
   if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
   // Whoever asks by OCM's agent chooses the name, and would be told that it is a member and never served.
   if (isReservedNamespace(cluster)) throw new MembershipError('name_reserved', reservedWords(cluster))
-  const all = await requestsOf(hub, cluster)
+  const labelled = await requestsOf(hub, cluster)
+  const all = labelled.filter((one) => faultOf(one) === undefined)
   const waiting = all.filter((one) => stateOf(one).kind === 'pending')
-  const chosen = wanted === undefined ? theOneOf(cluster, waiting) : namedOf(cluster, waiting, wanted)
+  const chosen =
+    wanted === undefined ? theOneOf(member, waiting) : namedOf(cluster, waiting, { wanted, others: labelled })
   const done: string[] = []
   if (chosen) {
     await approve(hub, chosen, { reason: 'ClusterPulseAccept', message: 'approved by clusterpulse accept' })
-    done.push(`request ${chosen.metadata.name} is approved (${factsOf(chosen)})`)
+    done.push(`request ${chosen.metadata.name} is approved (${factsOf(chosen, member)})`)
   }
   if (member.spec?.hubAcceptsClient === true) done.push(`${cluster} was accepted already`)
   else {
     await hub.patch(managedClusters, { name: cluster }, { spec: { hubAcceptsClient: true } }, { kind: 'merge' })
     done.push(`${cluster} is accepted as a member`)
   }
+  done.push(...leftOut(labelled))
   if (!chosen && !all.some((one) => stateOf(one).kind === 'signed'))
     done.push(`no request of ${cluster} waits: it becomes a member when it asks and is approved`)
   return done
@@ -75,13 +80,14 @@ export async function accept({ hub, cluster, request: wanted }: DecidingOptions 
  */
 export async function refuse({ hub, cluster, request: wanted }: DecidingOptions & Wanted): Promise<readonly string[]> {
   const done: string[] = []
+  const member = await hub.get(managedClusters, { name: cluster })
+  // Also those that only claim to be of it: nobody else would turn them down.
   const waiting = (await requestsOf(hub, cluster)).filter((one) => stateOf(one).kind === 'pending')
-  for (const one of wanted === undefined ? waiting : [namedOf(cluster, waiting, wanted)]) {
+  for (const one of wanted === undefined ? waiting : [namedOf(cluster, waiting, { wanted })]) {
     await deny(hub, one, { reason: 'ClusterPulseDeny', message: 'denied by clusterpulse deny' })
-    done.push(`request ${one.metadata.name} is denied (${factsOf(one)})`)
+    done.push(`request ${one.metadata.name} is denied (${factsOf(one, member)})`)
   }
   if (wanted !== undefined) return done
-  const member = await hub.get(managedClusters, { name: cluster })
   if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
   if (member?.spec?.hubAcceptsClient === true) {
     await hub.patch(managedClusters, { name: cluster }, { spec: { hubAcceptsClient: false } }, { kind: 'merge' })
@@ -105,7 +111,9 @@ export async function revokeMember(
   const member = await hub.get(managedClusters, { name: cluster })
   if (member) {
     const body = {
-      metadata: { annotations: { [CERTIFICATES_ANNOTATION]: revokedAt(systemClock.now()) } },
+      metadata: {
+        annotations: { [CERTIFICATES_ANNOTATION]: revokedAt(systemClock.now()), [ASKED_ANNOTATION]: null },
+      },
       spec: { hubAcceptsClient: false },
     }
     await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
@@ -129,6 +137,20 @@ export async function detach({ hub, cluster }: DecidingOptions): Promise<readonl
   return [`${cluster} is being detached; what belongs to it is cleaned up first`]
 }
 
+const MAX_LINES = 10
+
+/** Those that wait with the label of the cluster and are none of it. */
+function leftOut(labelled: readonly CertificateRequest[]): readonly string[] {
+  const lines = labelled.flatMap((one) => {
+    const fault = stateOf(one).kind === 'pending' ? faultOf(one) : undefined
+    return fault === undefined
+      ? []
+      : [`request ${one.metadata.name} is left alone, as it can never be signed: ${fault}`]
+  })
+  const more = lines.length - MAX_LINES
+  return more > 0 ? [...lines.slice(0, MAX_LINES), `and ${more} more of that sort`] : lines
+}
+
 async function requestsOf(hub: KubeClient, cluster: string): Promise<readonly CertificateRequest[]> {
   try {
     return await hub.listAll(certificateRequests, { labelSelector: `${CLUSTER_LABEL}=${cluster}` })
@@ -144,17 +166,28 @@ function isMeant(request: CertificateRequest, wanted: string): boolean {
   return /^[0-9a-f]{16,64}$/.test(wanted) && keyOf(request)?.startsWith(wanted) === true
 }
 
-function namedOf(cluster: string, waiting: readonly CertificateRequest[], wanted: string): CertificateRequest {
+function namedOf(
+  cluster: string,
+  waiting: readonly CertificateRequest[],
+  { wanted, others = [] }: { readonly wanted: string; readonly others?: readonly CertificateRequest[] },
+): CertificateRequest {
   const found = waiting.findLast((one) => isMeant(one, wanted))
   if (found) return found
+  const fault = others.filter((one) => isMeant(one, wanted)).map(faultOf)[0]
+  if (fault !== undefined)
+    throw new MembershipError(
+      'no_request',
+      `request ${wanted} is none of ${cluster}, though its label says so: ${fault}`,
+    )
   const names = waiting.map(({ metadata }) => metadata.name).join(', ') || 'none'
   throw new MembershipError('no_request', `no request ${wanted} of ${cluster} waits for a decision; waiting: ${names}`)
 }
 
-function theOneOf(cluster: string, waiting: readonly CertificateRequest[]): CertificateRequest | undefined {
+function theOneOf(member: ManagedCluster, waiting: readonly CertificateRequest[]): CertificateRequest | undefined {
   const keys = new Set(waiting.map((one) => keyOf(one) ?? one.metadata.name))
   if (keys.size <= 1) return waiting.at(-1)
-  const lines = waiting.map((one) => `  ${one.metadata.name}  ${factsOf(one)}`)
+  const cluster = member.metadata.name
+  const lines = waiting.map((one) => `  ${one.metadata.name}  ${factsOf(one, member)}`)
   throw new MembershipError(
     'several_requests',
     `${keys.size} machines ask to be ${cluster}; look which is the right one and name its request, or the key it says: clusterpulse accept ${cluster} --request NAME\n${lines.join('\n')}`,
@@ -162,9 +195,9 @@ function theOneOf(cluster: string, waiting: readonly CertificateRequest[]): Cert
 }
 
 /** From where, and with which key: the agent says its own on standard error, so that people can compare. */
-function factsOf(request: CertificateRequest): string {
+function factsOf(request: CertificateRequest, member: ManagedCluster | undefined): string {
   const { annotations = {}, creationTimestamp } = request.metadata
-  const from = addressOf(request) || request.spec.username || 'somebody'
+  const from = askerOf(request, member)?.address || request.spec.username || 'somebody'
   const key = keyOf(request) ?? annotations[KEY_ANNOTATION] ?? 'unreadable'
   return `from ${from}, key ${key.slice(0, 16)}, ${creationTimestamp ?? 'just now'}`
 }

@@ -7,8 +7,9 @@ import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { certificateRequest, keyId, newKey, proofOf } from '../../pipeline/agent/join/certificate-request.ts'
 import { TestAuthority } from '../../pipeline/ingest/stream/test/certificates.ts'
-import { opensslRequest } from '../../platform/authority/test/requests.ts'
-import { certificateRequests, stateOf } from './certificate-request.ts'
+import { aRequest, opensslRequest, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
+import { askersOf } from './askers.ts'
+import { certificateRequests, keyOf, stateOf } from './certificate-request.ts'
 import { accept, detach, MembershipError, refuse, revokeMember } from './decisions.ts'
 import { HubJoins } from './join-desk.ts'
 import {
@@ -85,8 +86,6 @@ describe('the desk of a hub', () => {
     const [pending] = await told(hub, asked, 1)
     expect(pending).toMatchObject({ kind: 'pending', message: expect.stringContaining(`clusterpulse accept ${name}`) })
     expect(await hub.kube.get(managedClusters, { name })).toMatchObject({ spec: { hubAcceptsClient: false } })
-    const [request] = await requestsOf(name)
-    expect(request?.metadata.annotations).toMatchObject({ 'clusterpulse.io/address': '10.0.0.1' })
     expect(await accept({ hub: hub.kube, cluster: name })).toEqual([
       expect.stringMatching(/is approved \(from 10\.0\.0\.1, key [0-9a-f]{16}/),
       `${name} is accepted as a member`,
@@ -284,9 +283,7 @@ describe('the desk of a hub', () => {
     await expect(choosing).rejects.toThrow(/from 10\.0\.0\.1, key [0-9a-f]{16}/)
     await expect(choosing).rejects.toThrow(/from 10\.6\.6\.6, key [0-9a-f]{16}/)
     expect((await requestsOf(name)).map((one) => stateOf(one).kind)).toEqual(['pending', 'pending'])
-    const mine = (await requestsOf(name)).find(
-      ({ metadata }) => metadata.annotations?.['clusterpulse.io/address'] === '10.0.0.1',
-    )
+    const mine = (await requestsOf(name)).find((one) => keyOf(one) === keyId(machines[0]!.key))
     await accept({ hub: hub.kube, cluster: name, request: mine?.metadata.name ?? '' })
     expect(joinedBy(await told(hub, machines[0]!.asked)).kind).toBe('joined')
     expect((await told(hub, machines[1]!.asked, 1))[0]?.kind).toBe('pending')
@@ -322,6 +319,64 @@ describe('the desk of a hub', () => {
     await expect.poll(() => waiting().map(({ address }) => address)).toEqual(['10.0.0.1'])
     await expect(refuse({ hub: hub.kube, cluster: name, request: 'none' })).rejects.toThrow(/no request none/)
     await index[Symbol.asyncDispose]()
+  })
+
+  it('says where a machine comes from on its ManagedCluster alone, which no other member reads, and only while it waits', async () => {
+    const name = aName()
+    const machines = ['192.0.2.7', '192.0.2.8'].map(async (address) =>
+      aMachine(name, await hub.tokens.issue(name, HOUR_MS), { address }),
+    )
+    const [first, second] = await Promise.all(machines)
+    for (const one of [first, second]) await told(hub, one!.asked, 1)
+    const askers = async () => askersOf(await hub.kube.get(managedClusters, { name }))
+    expect((await askers()).map(({ key, address, version }) => [key, address, version])).toEqual([
+      [keyId(second!.key), '192.0.2.8', '1.2.3'],
+      [keyId(first!.key), '192.0.2.7', '1.2.3'],
+    ])
+    const requests = JSON.stringify(await requestsOf(name))
+    expect(requests).not.toMatch(/192\.0\.2|1\.2\.3/)
+    await accept({ hub: hub.kube, cluster: name, request: keyId(first!.key) })
+    joinedBy(await told(hub, first!.asked))
+    expect((await askers()).map(({ address }) => address)).toEqual(['192.0.2.8'])
+    // Where a machine moved meanwhile, the newer address counts.
+    await told(hub, { ...second!.asked, address: '192.0.2.9' }, 1)
+    expect((await askers()).map(({ address }) => address)).toEqual(['192.0.2.9'])
+    await revoke(name)
+    expect(await askers()).toEqual([])
+  })
+
+  it('is not kept out, nor are people, by requests that others label with a cluster', async () => {
+    const name = aName()
+    const labels = { 'open-cluster-management.io/cluster-name': name }
+    const forged = async (one: number) => {
+      const { pem } = await aRequest(subjectOfMember('another', 'a1'))
+      const { spec } = signingRequest(pem)
+      const { username: _, groups: __, ...given } = spec ?? {}
+      const metadata = { name: `${name}-forged-${one}`, labels }
+      await hub.kube.create(certificateRequests, { metadata, spec: given } as never)
+    }
+    await Promise.all(Array.from({ length: 12 }, (_, one) => forged(one)))
+    const index = new RequestIndex({ hub: hub.kube, logger: silentLogger, clock: systemClock })
+    index.start()
+    await expect.poll(async () => (await requestsOf(name)).length).toBe(12)
+    const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    await expect.poll(async () => (await told(hub, asked, 1))[0]?.kind).toBe('pending')
+    const shown = () => index.requests().filter((one) => one.cluster === name)
+    await expect.poll(() => shown().map(({ address }) => address)).toEqual(['10.0.0.1'])
+    await index[Symbol.asyncDispose]()
+
+    await expect(accept({ hub: hub.kube, cluster: name, request: `${name}-forged-3` })).rejects.toThrow(
+      `request ${name}-forged-3 is none of ${name}, though its label says so: the subject names cluster "another"`,
+    )
+    const done = await accept({ hub: hub.kube, cluster: name })
+    expect(done[0]).toMatch(/is approved \(from 10\.0\.0\.1/)
+    expect(
+      done.filter((line) => /forged.* is left alone, as it can never be signed: .*"another"/.test(line)),
+    ).toHaveLength(10)
+    expect(done).toContain('and 2 more of that sort')
+    joinedBy(await told(hub, asked))
+    const forgeries = (await requestsOf(name)).filter(({ metadata }) => metadata.name.includes('forged'))
+    expect(new Set(forgeries.map((one) => stateOf(one).kind))).toEqual(new Set(['pending']))
   })
 
   it('takes a member off the hub, once, and knows none that is none', async () => {

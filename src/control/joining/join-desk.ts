@@ -5,12 +5,15 @@ import type { JoinAsked, JoinDesk, JoinStep } from '#ingest'
 import { isKubeError, type KubeClient } from '#kube'
 import { type Clock, isClusterName, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
+import { ASKED_ANNOTATION, type Asker, withAsker, withoutAsker } from './askers.ts'
 import {
   type AskedCertificate,
   askedCertificate,
+  asksForItself,
   type CertificateRequest,
   certificateRequests,
   clusterOfRequest,
+  faultOf,
   fingerprintIn,
   formerCertificate,
   MEMBER_SIGNERS,
@@ -60,6 +63,8 @@ const RENEWAL_GRACE_MS = minutes(30 * 24 * 60)
 const BUSY_MS = seconds(5)
 /** Longest time without a look at what is waited for; every change wakes before. */
 const LOOK_EVERY_MS = seconds(30)
+/** Of writing down who asks, where others write at the same moment. */
+const NOTE_ATTEMPTS = 12
 /** After a write of ours: how long its arrival here is awaited. */
 const SEEN_WITHIN_MS = seconds(5)
 
@@ -249,15 +254,38 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const shown = await tokens.look(token, { cluster, key }, signal)
     if (typeof shown === 'string') return this.#refuse(asked, tokenFaultWords[shown])
     onProven?.()
-    const declared = await this.#declare(asked, shown.record.member, signal)
+    const asker = { key, address: asked.address, version: asked.version }
+    const declared = await this.#declare(asked, { uid: shown.record.member, asker }, signal)
     if ('kind' in declared) return declared
     const { uid } = declared
     const spent = await tokens.spend(token, { cluster, key, member: uid }, shown, signal)
     if (spent !== 'spent') return this.#refuse(asked, tokenFaultWords[spent])
-    if (shown.record.isApproved !== true) return { uid, consent: WAIT }
     // Asked of the API: it may have been accepted this very moment. One that was denied since waits for a person.
-    const member = await hub.get(managedClusters, { name: cluster }, signal)
-    return { uid, consent: member?.spec?.hubAcceptsClient === true ? AHEAD : WAIT }
+    const member =
+      shown.record.isApproved === true ? await hub.get(managedClusters, { name: cluster }, signal) : undefined
+    if (member?.spec?.hubAcceptsClient === true) return { uid, consent: AHEAD }
+    await this.#noteAsker(cluster, asker, signal)
+    return { uid, consent: WAIT }
+  }
+
+  /** Where it comes from stands where people look who decide. It usually does, since its ManagedCluster was made. */
+  async #noteAsker(cluster: string, asker: Asker, signal: AbortSignal): Promise<void> {
+    const { hub, members } = this.#options
+    for (let attempt = 1; ; attempt++) {
+      const seen = attempt === 1 ? members.get(cluster) : undefined
+      const known = seen ?? (await hub.get(managedClusters, { name: cluster }, signal))
+      const asked = known && withAsker(known, asker)
+      if (asked === undefined) return
+      const { resourceVersion } = known?.metadata ?? {}
+      const body = { metadata: { resourceVersion, annotations: { [ASKED_ANNOTATION]: asked } } }
+      try {
+        members.wrote(await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge', signal }))
+        return
+      } catch (error) {
+        if (isKubeError(error, 'not_found')) return // whoever waits for it is told
+        if (!isKubeError(error, 'conflict') || attempt >= NOTE_ATTEMPTS) throw error
+      }
+    }
   }
 
   /** By the certificate of before. @returns its ManagedCluster, or why not */
@@ -289,11 +317,11 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
 
   /**
    * The ManagedCluster is there, and is the one that was asked for before.
-   * @param uid of that one; undefined: this is the first time
+   * @param first `uid` of that one, undefined: this is the first time; and who asks
    */
   async #declare(
     asked: JoinAsked,
-    uid: string | undefined,
+    { uid, asker }: { readonly uid: string | undefined; readonly asker: Asker },
     signal: AbortSignal,
   ): Promise<Over | { readonly uid: string }> {
     const { hub, members } = this.#options
@@ -312,7 +340,9 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     if (uid !== undefined && known?.metadata.uid !== uid) return this.#refuse(asked, deletedWords(cluster))
     if (known) return { uid: known.metadata.uid ?? '' }
     try {
-      const made = await hub.create(managedClusters, managedClusterOf(cluster, { hubAcceptsClient: false }), signal)
+      const annotations = { [ASKED_ANNOTATION]: withAsker(undefined, asker) ?? '' }
+      const object = managedClusterOf(cluster, { hubAcceptsClient: false }, annotations)
+      const made = await hub.create(managedClusters, object, signal)
       members.wrote(made)
       return { uid: made.metadata.uid ?? '' }
     } catch (error) {
@@ -356,7 +386,10 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
 
   /** @returns why one more request of the cluster is not made now */
   #tooMany(cluster: string): string | undefined {
-    const made = this.#requestsOf.of(cluster)
+    // Those that others make in its name, by the API, are bounded there and must not keep it out.
+    const made = this.#requestsOf
+      .of(cluster)
+      .filter((one) => !asksForItself(one.spec.username ?? '') && faultOf(one) === undefined)
     let making = 0
     for (const [name, of] of this.#making) if (of === cluster && !this.#requests.get({ name })) making++
     const undecided = making + made.filter((one) => stateOf(one).kind === 'pending').length
@@ -378,7 +411,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
 
   async *#decided(
     asked: JoinAsked,
-    { request: { object }, uid, revocations }: Taken,
+    { request: { object, key }, uid, revocations }: Taken,
     signal: AbortSignal,
   ): AsyncIterable<JoinStep> {
     const { members, clock } = this.#options
@@ -424,7 +457,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
           return
         }
         if (!members.counts(cluster, fingerprint)) {
-          await this.#handOut(cluster, fingerprint, signal)
+          await this.#handOut(cluster, { fingerprint, key }, signal)
           await changed
           if (signal.aborted) return
           continue
@@ -443,14 +476,23 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   }
 
   /** From now on it counts; written before it is sent, so that an answer that is lost is given again. */
-  async #handOut(cluster: string, fingerprint: string, signal: AbortSignal): Promise<void> {
+  async #handOut(
+    cluster: string,
+    { fingerprint, key }: { readonly fingerprint: string; readonly key: string },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { hub, members } = this.#options
     const known = members.get(cluster)
     if (!known) return
     const { resourceVersion } = known.metadata
     const certificates = withCertificate(certificatesOf(known), fingerprint)
     // Of what was read and no other: a revocation that is on its way here stays, and so do certificates handed out meanwhile.
-    const body = { metadata: { resourceVersion, annotations: { [CERTIFICATES_ANNOTATION]: certificates } } }
+    const asked = withoutAsker(known, key)
+    const annotations = {
+      [CERTIFICATES_ANNOTATION]: certificates,
+      ...(asked !== undefined && { [ASKED_ANNOTATION]: asked }),
+    }
+    const body = { metadata: { resourceVersion, annotations } }
     const written = await hub
       .patch(managedClusters, { name: cluster }, body, { kind: 'merge', signal })
       .catch(unless('conflict'))

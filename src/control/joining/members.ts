@@ -1,6 +1,6 @@
 import type { Membership } from '#connections'
 import { Informer } from '#controller'
-import { CERTIFICATES_ANNOTATION } from '#kinds'
+import { ASKED_ANNOTATION, CERTIFICATES_ANNOTATION } from '#kinds'
 import type { KubeClient, KubeObject, Resource } from '#kube'
 import type { Clock, ClusterName } from '#model'
 import type { Logger } from '#runtime'
@@ -29,6 +29,8 @@ export const revokedAt = (now: number): string => `revoked-${new Date(now).toISO
 export const withCertificate = (known: readonly string[], fingerprint: string): string =>
   [fingerprint, ...known.filter((one) => one !== fingerprint)].slice(0, MAX_CERTIFICATES).join()
 
+const KEPT: ReadonlySet<string> = new Set([CERTIFICATES_ANNOTATION, ASKED_ANNOTATION])
+
 export const managedClusters: Resource<ManagedCluster> = {
   group: 'cluster.open-cluster-management.io',
   version: 'v1',
@@ -37,7 +39,7 @@ export const managedClusters: Resource<ManagedCluster> = {
   namespaced: false,
   fromJson: ({ metadata, spec }) => {
     const { name, uid, resourceVersion, deletionTimestamp, annotations } = metadata
-    const certificates = annotations?.[CERTIFICATES_ANNOTATION]
+    const kept = Object.entries(annotations ?? {}).filter(([name]) => KEPT.has(name))
     const { hubAcceptsClient } = (spec ?? {}) as { hubAcceptsClient?: unknown }
     return {
       metadata: {
@@ -45,18 +47,22 @@ export const managedClusters: Resource<ManagedCluster> = {
         ...(uid && { uid }),
         ...(resourceVersion && { resourceVersion }),
         ...(deletionTimestamp && { deletionTimestamp }),
-        ...(certificates !== undefined && { annotations: { [CERTIFICATES_ANNOTATION]: certificates } }),
+        ...(kept.length > 0 && { annotations: Object.fromEntries(kept) }),
       },
       spec: { hubAcceptsClient: hubAcceptsClient === true },
     }
   },
 }
 
-/** One that is not there yet, whose agent is ours. */
-export const managedClusterOf = (cluster: string, spec: { readonly hubAcceptsClient: boolean }): ManagedCluster => ({
+/** One that is not there yet, whose agent is ours. @param annotations besides */
+export const managedClusterOf = (
+  cluster: string,
+  spec: { readonly hubAcceptsClient: boolean },
+  annotations: Readonly<Record<string, string>> = {},
+): ManagedCluster => ({
   apiVersion: `${managedClusters.group}/${managedClusters.version}`,
   kind: managedClusters.kind,
-  metadata: { name: cluster, annotations: { 'clusterpulse.io/transport': 'stream' } },
+  metadata: { name: cluster, annotations: { 'clusterpulse.io/transport': 'stream', ...annotations } },
   spec,
 })
 

@@ -3,20 +3,23 @@ import { Informer } from '#controller'
 import type { KubeClient } from '#kube'
 import type { Clock, MemberRequest, MemberRequestReader } from '#model'
 import type { Logger } from '#runtime'
+import { ASKED_ANNOTATION } from './askers.ts'
 import {
-  addressOf,
+  askerOf,
   type CertificateRequest,
   certificateRequests,
   clusterOfRequest,
+  faultOf,
   keyOf,
   MEMBER_SIGNERS,
   stateOf,
-  VERSION_ANNOTATION,
 } from './certificate-request.ts'
+import { type ManagedCluster, managedClusters } from './members.ts'
 
 /** Requests for members' certificates that wait for a decision, followed by list and watch, for who shows them. */
 export class RequestIndex implements MemberRequestReader, AsyncDisposable {
   readonly #requests: Informer<CertificateRequest>
+  readonly #members: Informer<ManagedCluster>
   #version = 0
   #made: { readonly version: number; readonly requests: readonly MemberRequest[] } | undefined
 
@@ -28,11 +31,18 @@ export class RequestIndex implements MemberRequestReader, AsyncDisposable {
     this.#requests.onChange(() => {
       this.#version++
     })
+    this.#members = new Informer({ kube: hub, resource: managedClusters, logger, clock })
+    this.#members.onChange((change) => {
+      const now = change.kind === 'deleted' ? undefined : change.object
+      const before = change.kind === 'added' ? undefined : change.previous
+      if (askedBy(now) !== askedBy(before)) this.#version++
+    })
   }
 
   /** Does not wait for the hub's API, which may be away for now. */
   start(): void {
     this.#requests.start()
+    this.#members.start()
   }
 
   version(): number {
@@ -47,26 +57,33 @@ export class RequestIndex implements MemberRequestReader, AsyncDisposable {
     const version = this.version()
     if (this.#made?.version !== version) {
       const waiting = this.#requests.list().filter((one) => stateOf(one).kind === 'pending')
-      this.#made = { version, requests: waiting.map(memberRequestOf).sort(inOrder) }
+      // One that breaks the rules can never be signed: it is not the cluster that asks.
+      const asking = waiting.filter((one) => faultOf(one) === undefined)
+      const shown = asking.map((one) => memberRequestOf(one, this.#members.get({ name: clusterOfRequest(one) })))
+      this.#made = { version, requests: shown.sort(inOrder) }
     }
     return this.#made.requests
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#requests.stop()
+    await Promise.all([this.#requests.stop(), this.#members.stop()])
   }
 }
 
-function memberRequestOf(request: CertificateRequest): MemberRequest {
-  const { name, annotations = {}, creationTimestamp } = request.metadata
+const askedBy = (member: ManagedCluster | undefined): string | undefined =>
+  member?.metadata.annotations?.[ASKED_ANNOTATION]
+
+function memberRequestOf(request: CertificateRequest, member: ManagedCluster | undefined): MemberRequest {
+  const { name, creationTimestamp } = request.metadata
+  const asker = askerOf(request, member)
   const requestedAt = Date.parse(creationTimestamp ?? '')
   return {
     name,
     cluster: clusterOfRequest(request),
     username: request.spec.username ?? '',
-    address: addressOf(request),
+    address: asker?.address ?? '',
     key: keyOf(request) ?? '',
-    agentVersion: annotations[VERSION_ANNOTATION] ?? '',
+    agentVersion: asker?.version ?? '',
     requestedAt: Number.isNaN(requestedAt) ? null : requestedAt,
   }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Batch, BatchView, Clock, ClusterName } from '#model'
 import type { Logger } from '#runtime'
@@ -106,6 +107,8 @@ function unpacked({
  */
 export class Uplink {
   readonly #options: UplinkOptions
+  /** of this start: a copy of the buffer elsewhere has another */
+  readonly #instance = randomUUID()
   #state: State = initial
   #queue: Event[] = []
   #running = false
@@ -375,6 +378,7 @@ export class Uplink {
         ...ownOffer,
         capabilities: [...ownOffer.capabilities],
         origin: buffer.origin,
+        instance: this.#instance,
         nowMs: clock.now(),
         planVersion: planVersion(),
         oldestSequence: buffer.oldest,

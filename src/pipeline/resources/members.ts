@@ -60,7 +60,7 @@ export const members = defineFleetKind<MemberFacts>({
       read: ({ certificate }) => certificate && renewalOf(certificate).latest,
     },
     rights: {
-      ...{ label: 'Rights there', kind: 'string', isExtra: true, absence: 'unknown' },
+      ...{ label: 'Rights it tells', kind: 'string', isExtra: true, absence: 'unknown' },
       read: ({ claims }) => claims[CLAIMS.rights] ?? null,
     },
     taints: { label: 'Taints', kind: 'any', isExtra: true, read: ({ taints }) => [...taints] },

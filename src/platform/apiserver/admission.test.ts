@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { type AdmissionRule, managedCluster, managedClusterSetBinding, ocmAdmission, ocmKinds } from '#kinds'
-import type { ApiServer } from './server.ts'
-import { aServer, listening } from './test/server.ts'
+import { aRequest, signingRequest, subjectOfMember } from '../authority/test/requests.ts'
+import type { WriteObserver } from './admission.ts'
+import type { ApiServer, ApiServerOptions } from './server.ts'
+import { aDirectory, aServer, listening } from './test/server.ts'
 import type { ApiObject } from './types.ts'
 
 const CLUSTERS = '/apis/cluster.open-cluster-management.io/v1/managedclusters'
@@ -15,8 +17,12 @@ const aCluster = (spec: object = {}, metadata: object = {}) => ({
   spec,
 })
 
-async function aHub(admission: readonly AdmissionRule[] = ocmAdmission): Promise<ApiServer> {
+async function aHub(
+  admission: readonly AdmissionRule[] = ocmAdmission,
+  options: Partial<ApiServerOptions> = {},
+): Promise<ApiServer> {
   const server = await aServer({
+    ...options,
     admission,
     defaultRoles: true,
     converters: ocmKinds.flatMap((kind) => kind.converters),
@@ -241,5 +247,52 @@ describe('kinds with several versions', () => {
     const newer = { metadata: { name: 'a' }, spec: { installNamespace: 'here' } }
     expect((await client.ask('POST', at('v1beta1'), { ...strict, body: newer })).code).toBe(400)
     expect((await client.ask('POST', at('v1alpha1'), { ...strict, body: newer })).code).toBe(201)
+  })
+
+  it('counts what is stored in the moment of a write, also where many come at once', async () => {
+    const denied: string[] = []
+    const observer: WriteObserver = {
+      ...{ groups: new Set(), wrote: () => undefined, refused: () => undefined },
+      denied: (rule) => denied.push(rule),
+    }
+    // On disk writes are gathered: what is decided is not there yet when the next one is.
+    const server = await aHub(ocmAdmission, { storage: { kind: 'journal', dir: aDirectory() }, observer })
+    const { client } = await listening(server)
+    const WEST = 'system:open-cluster-management:west'
+    await server.objects.create({
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name: 'member' },
+      rules: [may('certificates.k8s.io', 'certificatesigningrequests', 'create')],
+    })
+    await server.objects.create({
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'member' },
+      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: 'member' },
+      subjects: [{ apiGroup: RBAC, kind: 'Group', name: WEST }],
+    })
+    const { pem } = await aRequest(subjectOfMember('west', 'b'))
+    const { username: _, groups: __, ...spec } = signingRequest(pem).spec ?? {}
+    const ask = (cluster: string) =>
+      client.ask('POST', '/apis/certificates.k8s.io/v1/certificatesigningrequests', {
+        body: {
+          ...{ apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest', spec },
+          metadata: { generateName: 'west-', labels: { 'open-cluster-management.io/cluster-name': cluster } },
+        },
+        headers: { 'impersonate-user': `${WEST}:a`, 'impersonate-group': WEST },
+      })
+    const answers = await Promise.all(Array.from({ length: 40 }, () => ask('west')))
+    expect(answers.filter(({ code }) => code === 201)).toHaveLength(10)
+    expect(answers.find(({ code }) => code !== 201)).toMatchObject({
+      code: 422,
+      body: {
+        message: expect.stringContaining('10 requests of west wait for a decision; approve one or deny them first'),
+      },
+    })
+    expect(await ask('east')).toMatchObject({
+      body: { message: expect.stringContaining('a member west may ask for its own cluster alone') },
+    })
+    expect(denied).toEqual(Array(31).fill('certificatesigningrequests.admission.clusterpulse.io'))
   })
 })

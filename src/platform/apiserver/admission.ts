@@ -11,7 +11,7 @@ import type { ObjectStore } from './objects.ts'
 import type { Authorizer } from './rbac/index.ts'
 import { type Resource, type ServedResources, toStorage, toVersion } from './served.ts'
 import { ApiError } from './status.ts'
-import type { Admission, ApiObject } from './types.ts'
+import type { Admission, ApiObject, StoredObjects } from './types.ts'
 import type { User } from './user.ts'
 
 /** One write, before its object is known. */
@@ -44,6 +44,8 @@ export interface WriteObserver {
   readonly groups: ReadonlySet<string>
   wrote(write: AdmittedWrite): void
   refused(call: RefusedCall): void
+  /** A rule refused a write. @param rule its name */
+  denied?(rule: string): void
 }
 
 export interface AdmissionParts {
@@ -81,9 +83,9 @@ export class AdmissionRules {
         // A rule may leave an object as it is; it never takes its identity.
         return mutating.length === 0 || !asked.object ? object : toVersion(resource, asked.object as ApiObject)
       },
-      validate: (object, before) => {
+      validate: (object, before, stored) => {
         const asked = request(object, before)
-        for (const rule of concerned(asked)) this.#decide(resource, rule, asked)
+        for (const rule of concerned(asked)) this.#decide(resource, rule, asked, stored)
         const { id, address } = write
         if (isObserved) observer.wrote({ ...asked, id, address, group: resource.group, resource: resource.plural })
       },
@@ -110,8 +112,8 @@ export class AdmissionRules {
     }
   }
 
-  #decide(resource: Resource, rule: AdmissionRule, request: AdmissionRequest): void {
-    const { authorizer, objects, served } = this.#parts
+  #decide(resource: Resource, rule: AdmissionRule, request: AdmissionRequest, stored: StoredObjects): void {
+    const { authorizer, objects, served, observer } = this.#parts
     for (const right of rule.rights?.(request) ?? []) {
       const { purpose: _, ...attempt } = right
       if (!authorizer.decide(request.user, attempt).allowed)
@@ -120,7 +122,14 @@ export class AdmissionRules {
     const found = (rule.reads?.(request) ?? []).map((one): AdmittedObject | undefined =>
       served.get(one) ? objects.get(one, one) : undefined,
     )
-    refuse(resource, rule, request, rule.faults?.(request, found) ?? [])
+    const listed = (rule.lists?.(request) ?? []).map(({ label, ...name }): readonly AdmittedObject[] => {
+      const { collection } = served.get(name) ?? {}
+      const all = collection === undefined ? [] : stored.list(collection, '')
+      return all.filter(({ metadata }) => metadata.labels?.[label.name] === label.value)
+    })
+    const faults = rule.faults?.(request, found, listed) ?? []
+    if (faults.length > 0) observer?.denied?.(rule.name)
+    refuse(resource, rule, request, faults)
   }
 }
 

@@ -203,7 +203,7 @@ export class ObjectStore {
     if (taken(name)) throw alreadyExists(resource, name)
     const prepared = prepareCreate(resource, named, { ...options, nowMs: this.#clock.now() })
     options.guard?.(prepared, undefined)
-    options.admission?.validate(prepared, undefined)
+    options.admission?.validate(prepared, undefined, transaction)
     if (options.dryRun) return prepared
     const stored = toStorage(resource, prepared)
     return toVersion(resource, this.#put(transaction, resource, keyIn(resource, prepared.metadata), stored))
@@ -237,7 +237,7 @@ export class ObjectStore {
       const changed = prepareUpdate(resource, live, accepted, { ...options, nowMs: this.#clock.now() })
       if (changed) {
         options.guard?.(changed, live)
-        options.admission?.validate(changed, live)
+        options.admission?.validate(changed, live, transaction)
       }
       if (!changed || options.dryRun) return { object: changed ?? live, created: false }
       return { object: this.#keep(transaction, resource, path, changed), created: false }
@@ -275,7 +275,7 @@ export class ObjectStore {
     if (!stored) throw notFound(resource, key.name)
     checkPreconditions(resource, stored, options)
     ruleOf(resource).beforeDelete?.(resource, stored)
-    options.admission?.validate(undefined, toVersion(resource, stored))
+    options.admission?.validate(undefined, toVersion(resource, stored), transaction)
     const object = marked(resource, stored, options, this.#clock.now())
     if (isFree(resource, object)) {
       if (!options.dryRun) transaction.remove(resource.collection, path)

@@ -123,6 +123,12 @@ export interface FieldFault {
   readonly message: string
 }
 
+/** What is stored in the moment of a write, with what is decided and not on disk yet. */
+export interface StoredObjects {
+  /** Objects of a collection whose key starts with the prefix. */
+  list(collection: string, prefix: string): readonly ApiObject[]
+}
+
 /** What the rules say to one write, in the two moments in which they are asked. */
 export interface Admission {
   /**
@@ -134,5 +140,5 @@ export interface Admission {
    * Asked when everything else about the write is decided. `object` is undefined where the write deletes.
    * @throws ApiError Forbidden, Invalid, naming the rule
    */
-  validate(object: ApiObject | undefined, before: ApiObject | undefined): void
+  validate(object: ApiObject | undefined, before: ApiObject | undefined, stored: StoredObjects): void
 }

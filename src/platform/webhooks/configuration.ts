@@ -15,6 +15,8 @@ interface Webhook {
   readonly conditions: Readonly<Record<string, string>>
   /** whether a write is refused where there is no answer */
   readonly isNeeded: boolean
+  /** it writes something down, but for writes that are not made */
+  readonly hasEffects?: boolean
 }
 
 const clientConfig = (reached: Reached, path: string): object => ({
@@ -22,7 +24,7 @@ const clientConfig = (reached: Reached, path: string): object => ({
   ...('url' in reached ? { url: reached.url + path } : { service: { ...reached.service, path } }),
 })
 
-function webhook({ name, path, rules, conditions, isNeeded }: Webhook, reached: Reached): object {
+function webhook({ name, path, rules, conditions, isNeeded, hasEffects }: Webhook, reached: Reached): object {
   const matchConditions = Object.entries(conditions).map(([condition, expression]) => ({ name: condition, expression }))
   return {
     name,
@@ -31,7 +33,7 @@ function webhook({ name, path, rules, conditions, isNeeded }: Webhook, reached: 
     ...(matchConditions.length > 0 && { matchConditions }),
     failurePolicy: isNeeded ? 'Fail' : 'Ignore',
     matchPolicy: 'Equivalent',
-    sideEffects: isNeeded ? 'None' : 'NoneOnDryRun',
+    sideEffects: hasEffects ? 'NoneOnDryRun' : 'None',
     admissionReviewVersions: ['v1'],
     timeoutSeconds: isNeeded ? 10 : 3,
   }
@@ -68,14 +70,14 @@ export function webhookConfigurations({ name, rules, reached, except, audited }:
         scope: rule.namespaced ? 'Namespaced' : 'Cluster',
       },
     ],
-    conditions: others,
+    conditions: { ...others, ...(rule.only && { [rule.only.name]: rule.only.expression }) },
     // Who may accept members is decided here: without an answer nobody is accepted.
-    isNeeded: true,
+    isNeeded: !rule.isOptional,
   })
   const told: Webhook[] = audited
     ? [
         {
-          ...{ name: 'audit.clusterpulse.io', path: '/audit', rules: audited.rules, isNeeded: false },
+          ...{ name: 'audit.clusterpulse.io', path: '/audit', rules: audited.rules, isNeeded: false, hasEffects: true },
           conditions: { ...others, 'of-members': audited.condition },
         },
       ]

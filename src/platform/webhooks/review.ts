@@ -5,6 +5,7 @@ import {
   missingRight,
   type NeededRight,
   type ObjectReference,
+  type ObjectSelection,
   refusalOf,
 } from '#kinds'
 import { jsonPatch } from './json-patch.ts'
@@ -14,6 +15,7 @@ export interface ReviewWorld {
   may(user: AdmissionRequest['user'], right: NeededRight, signal: AbortSignal): Promise<boolean>
   /** undefined where there is none */
   read(reference: ObjectReference, signal: AbortSignal): Promise<AdmittedObject | undefined>
+  list(selection: ObjectSelection, signal: AbortSignal): Promise<readonly AdmittedObject[]>
 }
 
 /** admission.k8s.io/v1 AdmissionRequest, as far as it is read. */
@@ -118,6 +120,7 @@ export async function validate(
     if (!(await world.may(request.user, right, signal)))
       return forbidden(review, request, missingRight(rule, request.user, right))
   const found = await Promise.all((rule.reads?.(request) ?? []).map((one) => world.read(one, signal)))
-  const faults = rule.faults?.(request, found) ?? []
+  const listed = await Promise.all((rule.lists?.(request) ?? []).map((one) => world.list(one, signal)))
+  const faults = rule.faults?.(request, found, listed) ?? []
   return faults.length > 0 ? invalid(rule, review, request, faults) : { uid, allowed: true }
 }

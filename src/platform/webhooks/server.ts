@@ -24,6 +24,8 @@ export interface WebhookOptions {
   readonly tls: WebhookTls
   /** hears of every write that `/audit` is told of, before it is allowed; default: nobody */
   readonly onWrite?: (review: ReviewRequest) => void
+  /** hears of every write that a rule refused, by the name of the rule; default: nobody */
+  readonly onRefused?: (rule: string) => void
   /** the last part of every path that is answered: whoever may reach the port but does not know it is nobody; default: all are answered */
   readonly word?: () => string
   readonly host?: string
@@ -142,7 +144,9 @@ class Answers {
     if (what === 'mutate') return answered(mutate(rule, review, nowMs))
     if (what !== 'validate') throw new UnreadableReview(404, `no rule answers at ${path}`)
     const signal = AbortSignal.timeout(TIMEOUT_MS)
-    return answered(await validate(rule, review, { world: this.#world, nowMs, signal }))
+    const response = await validate(rule, review, { world: this.#world, nowMs, signal })
+    if (!response.allowed) this.#options.onRefused?.(rule.name)
+    return answered(response)
   }
 }
 
@@ -211,6 +215,11 @@ function worldOf(kube: KubeClient): ReviewWorld {
       })
       const found = await kube.get(resource, { name, ...(namespace && { namespace }) }, signal)
       return found as AdmittedObject | undefined
+    },
+    async list({ group, version, plural, label: { name, value } }, signal) {
+      const resource: Resource<KubeObject> = whole({ group, version, plural, kind: '', namespaced: false })
+      const found = await kube.listAll(resource, { labelSelector: `${name}=${value}`, signal })
+      return found as readonly KubeObject[] as readonly AdmittedObject[]
     },
   }
 }

@@ -2,6 +2,7 @@ import type { AdmissionRequest, AdmissionRule, AdmittedObject, Mutation, NeededR
 import type { Fault } from '../kind.ts'
 import { managedCluster } from './managed-cluster.ts'
 import {
+  ASKED_ANNOTATION,
   CERTIFICATES_ANNOTATION,
   CLUSTER_GROUP,
   CLUSTER_SET_LABEL,
@@ -19,8 +20,12 @@ interface Taint {
 const specOf = (object: AdmittedObject | undefined): Readonly<Record<string, unknown>> =>
   typeof object?.spec === 'object' && object.spec !== null ? (object.spec as Record<string, unknown>) : {}
 const setOf = (object: AdmittedObject | undefined): string => object?.metadata.labels?.[CLUSTER_SET_LABEL] ?? ''
-const certificatesOf = (object: AdmittedObject | undefined): string =>
-  object?.metadata.annotations?.[CERTIFICATES_ANNOTATION] ?? ''
+/** What the hub writes there, and people decide by. */
+const saysTheSame = (object: AdmittedObject | undefined, before: AdmittedObject | undefined): boolean =>
+  [CERTIFICATES_ANNOTATION, ASKED_ANNOTATION].every(
+    (annotation) =>
+      (object?.metadata.annotations?.[annotation] ?? '') === (before?.metadata.annotations?.[annotation] ?? ''),
+  )
 const isAccepted = (object: AdmittedObject | undefined): boolean => specOf(object).hubAcceptsClient === true
 
 const taintsOf = (object: AdmittedObject | undefined): readonly Taint[] => {
@@ -90,13 +95,13 @@ function rights({ object, before, name }: AdmissionRequest): NeededRight[] {
     name,
     purpose:
       isAccepted(object) === isAccepted(before)
-        ? 'say which of its certificates count'
+        ? 'say which of its certificates count, and who asks'
         : isAccepted(object)
           ? 'accept the cluster'
           : 'deny the cluster',
   }
-  // Whoever writes that list undoes a revocation: members, and who asks to be one, may change the object all the same.
-  const isDecided = isAccepted(object) !== isAccepted(before) || certificatesOf(object) !== certificatesOf(before)
+  // Whoever writes that list undoes a revocation, or says who asks: members, and who asks to be one, may change the object all the same.
+  const isDecided = isAccepted(object) !== isAccepted(before) || !saysTheSame(object, before)
   const sets = setOf(object) === setOf(before) ? [] : [setOf(before), setOf(object)].filter((set) => set !== '')
   return [...(isDecided ? [accept] : []), ...sets.map(join)]
 }

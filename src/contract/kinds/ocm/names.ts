@@ -16,8 +16,14 @@ export const DEFAULT_CLUSTER_SET = 'default'
 /** The set of all clusters. */
 export const GLOBAL_CLUSTER_SET = 'global'
 
+/** Label of a certificate request, a namespace and what gives rights: the cluster it belongs to. */
+export const CLUSTER_NAME_LABEL = 'open-cluster-management.io/cluster-name'
+
 /** Annotation of a ManagedCluster: which of its certificates count on its stream, or since when none does. */
 export const CERTIFICATES_ANNOTATION = 'clusterpulse.io/certificates'
+
+/** Annotation of a ManagedCluster: which machines wait to be accepted as it, with key and address. */
+export const ASKED_ANNOTATION = 'clusterpulse.io/asked-by'
 
 /** Seconds between two heartbeats of a cluster whose spec says 0 or nothing. */
 export const DEFAULT_LEASE_SECONDS = 60

@@ -5,6 +5,7 @@ import { ocmAdmission, ocmKinds } from '../generate.ts'
 import type { CustomResourceDefinition } from '../kind.ts'
 import { INSTALL_NAMESPACE, NO_DEFAULT } from './add-on-conversion.ts'
 import {
+  certificateRequestAdmission,
   clusterManagementAddOn,
   managedCluster,
   managedClusterAddOn,
@@ -245,6 +246,14 @@ describe('admission of ManagedClusters', () => {
     expect(rightsOf(revoked, revoked)).toEqual([])
   })
 
+  it('asks for it from whoever says who asks to be the cluster, and from where', () => {
+    const asked = (text: string) => aCluster({}, { annotations: { 'clusterpulse.io/asked-by': text } })
+    const accept = 'update managedclusters/accept west'
+    expect(rightsOf(asked('[]'))).toEqual([accept])
+    expect(rightsOf(aCluster(), asked('[]'))).toEqual([accept])
+    expect(rightsOf(asked('[]'), asked('[]'))).toEqual([])
+  })
+
   it('asks for the right to join both sets of a cluster that moves', () => {
     const join = (set: string) => `create managedclustersets/join ${set}`
     expect(rightsOf(aCluster({}, inSet('default')))).toEqual([join('default')])
@@ -257,9 +266,74 @@ describe('admission of ManagedClusters', () => {
     const going = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'west', deletionTimestamp: now } }
     const ask = request(accepted, aCluster())
     expect(managedClusterAdmission.reads?.(ask)).toMatchObject([{ plural: 'namespaces', name: 'west' }])
-    expect(managedClusterAdmission.faults?.(ask, [going])).toMatchObject([{ path: 'spec.hubAcceptsClient' }])
-    expect(managedClusterAdmission.faults?.(ask, [undefined])).toEqual([])
+    expect(managedClusterAdmission.faults?.(ask, [going], [])).toMatchObject([{ path: 'spec.hubAcceptsClient' }])
+    expect(managedClusterAdmission.faults?.(ask, [undefined], [])).toEqual([])
     expect(managedClusterAdmission.reads?.(request(accepted, accepted))).toEqual([])
+  })
+})
+
+describe('admission of certificate requests', () => {
+  const LABEL = 'open-cluster-management.io/cluster-name'
+  const BOOTSTRAP = 'system:serviceaccount:open-cluster-management:agent-registration-bootstrap'
+  const WEST = 'system:open-cluster-management:west:a'
+  const SIGNER = 'kubernetes.io/kube-apiserver-client'
+  const aRequest = ({ cluster = 'west', by = '', signerName = SIGNER, ago = 0, conditions = [] as object[] } = {}) => ({
+    ...{ apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' },
+    metadata: {
+      name: 'one',
+      creationTimestamp: new Date(NOW - ago).toISOString(),
+      ...(cluster && { labels: { [LABEL]: cluster } }),
+    },
+    spec: { username: by, signerName },
+    status: { conditions },
+  })
+  const refusal = (user: string, standing: readonly AdmittedObject[] = [], object: AdmittedObject = aRequest()) => {
+    const asked = { ...request(object), user: { name: user, groups: [] } }
+    const isAsked = certificateRequestAdmission.lists?.(asked).length === 1
+    const [fault] = certificateRequestAdmission.faults?.(asked, [], isAsked ? [standing] : []) ?? []
+    return fault?.message
+  }
+  const times = (count: number, like: Parameters<typeof aRequest>[0]) =>
+    Array.from({ length: count }, () => aRequest(like))
+
+  it.each([
+    ['a member', WEST],
+    ['who holds the bootstrap kubeconfig', BOOTSTRAP],
+    ['who holds a bootstrap token', 'system:bootstrap:abcdef'],
+  ])('takes no eleventh undecided one of a cluster from %s', (_, user) => {
+    expect(refusal(user, times(9, { by: user }))).toBeUndefined()
+    expect(refusal(user, times(10, { by: user }))).toBe(
+      '10 requests of west wait for a decision; approve one or deny them first',
+    )
+    const decided = times(10, { by: user, conditions: [{ type: 'Denied' }] })
+    expect(refusal(user, decided)).toBeUndefined()
+  })
+
+  it('takes no more within an hour than any member needs, also where each is approved by itself', () => {
+    const approved = { by: WEST, conditions: [{ type: 'Approved' }] }
+    expect(refusal(WEST, times(30, approved))).toMatch(/30 requests of west were made within an hour/)
+    expect(refusal(WEST, times(30, { ...approved, ago: 3_700_000 }))).toBeUndefined()
+    expect(refusal(WEST, times(100, { ...approved, ago: 3_700_000, signerName: 'example.com/any' }))).toMatch(
+      /100 .* are there/,
+    )
+  })
+
+  it('counts for a member what it made itself, and nothing that others made in its name', () => {
+    expect(refusal(WEST, times(50, { by: BOOTSTRAP }))).toBeUndefined()
+    expect(refusal(BOOTSTRAP, times(50, { by: WEST }))).toBeUndefined()
+  })
+
+  it('takes none of a member that is labelled with another cluster, or with none', () => {
+    expect(refusal(WEST, [], aRequest({ cluster: 'east' }))).toBe(
+      'must be the cluster of who asks: a member west may ask for its own cluster alone',
+    )
+    expect(refusal(WEST, [], aRequest({ cluster: '' }))).toMatch(/is required/)
+  })
+
+  it('is about nobody else: neither kubelets nor administrators nor the hub', () => {
+    for (const user of ['admin', 'clusterpulse', 'system:node:n1'])
+      expect(refusal(user, times(200, { by: user }))).toBeUndefined()
+    expect(refusal('system:bootstrap:abcdef', [], aRequest({ cluster: '' }))).toBeUndefined()
   })
 })
 

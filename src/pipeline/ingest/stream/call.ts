@@ -56,7 +56,7 @@ export class AgentCall implements Holder, LineSubscriber {
     // While the log takes nothing, every batch under way waits for the end of this: `maxUnacked` of them at the most.
     setMaxListeners(0, this.#closed.signal)
     this.#logger = logger
-    const enter: SessionWorld['enter'] = (cluster, identity) => world.enter(cluster, identity, this)
+    const enter: SessionWorld['enter'] = (cluster, claimed) => world.enter(cluster, claimed, this)
     this.#session = new Session({ ...world, enter }, since)
     // Those that came together are not all looked at together.
     this.#sweeps = Math.floor(world.random() * SWEEPS_PER_LOOK)

@@ -17,14 +17,14 @@ function aTable() {
       contested++
     },
   })
-  const enter = (who: string, address = `10.0.0.${who.length}`) => {
+  const enter = (who: string, address = `10.0.0.${who.length}`, instance = '') => {
     const holder: Holder = {
       isDelivering: true,
       facts: () => undefined,
       replaced: (message, retryAfterMs) => told.push({ who, message, retryAfterMs }),
       disconnect: () => undefined,
     }
-    return places.enter(cluster, { identity: who, address }, holder)
+    return places.enter(cluster, { identity: who, instance, address }, holder)
   }
   return { clock, told, enter, contested: () => contested }
 }
@@ -55,6 +55,27 @@ describe('the place of a cluster', () => {
     expect(told.map(({ message }) => message).join()).not.toMatch(/10\.0\.0/)
     // It is said for as long as the other may still be waiting.
     expect((last.doubt?.until ?? 0) - clock.now()).toBeGreaterThan(300_000)
+  })
+
+  it('is contested by a copy of an agent with its folder: each start of one is told from every other', () => {
+    const { told, enter, contested } = aTable()
+    const original = () => enter('a', '10.0.0.1', 'first-start')
+    const copy = () => enter('a', '10.0.0.2', 'start-of-the-copy')
+    original()
+    expect(copy().doubt).toBeUndefined()
+    expect(original().doubt?.message).toBe(
+      'two agents use the identity of this cluster: a started as start-of at 10.0.0.2 and a started as first-st at 10.0.0.1; one runs on a copy of the folder of the other',
+    )
+    expect(told.at(-1)).toMatchObject({ message: 'another agent uses the identity of this cluster' })
+    expect(told.at(-1)?.retryAfterMs).toBeGreaterThanOrEqual(30_000)
+    expect(contested()).toBe(1)
+  })
+
+  it('is contested by nobody where one agent is started again and again, or its stream is opened anew', () => {
+    const { enter, contested } = aTable()
+    for (const instance of ['one', 'two', 'two', 'three', 'three', 'four'])
+      expect(enter('a', '10.0.0.1', instance).doubt).toBeUndefined()
+    expect(contested()).toBe(0)
   })
 
   it('is beyond doubt again when only one has come for ten minutes', async () => {

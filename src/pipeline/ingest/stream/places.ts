@@ -1,6 +1,6 @@
 import { type AgentFacts, type Clock, type ClusterName, ORIGINAL_ORIGIN, type SequenceRange } from '#model'
 import type { Logger } from '#runtime'
-import type { OriginalNumbers, Place } from './session-events.ts'
+import type { Claimed, OriginalNumbers, Place } from './session-events.ts'
 import type { Agents } from './types.ts'
 
 /** What the table asks of the stream that holds a place. */
@@ -12,17 +12,14 @@ export interface Holder {
 }
 
 /** Who speaks, as far as it is told from others of the same cluster. */
-export interface Peer {
-  /** of its buffer */
-  readonly identity: string
+export interface Peer extends Claimed {
   readonly address: string
 }
 
 interface Entry {
   holder: Holder | undefined
-  identity: string
-  /** where its stream comes from */
-  address: string
+  /** of the last that had the place */
+  peer: Peer
   epoch: number
   /** facts of the last stream, once it has ended */
   last: AgentFacts | undefined
@@ -51,15 +48,14 @@ export class Places implements Agents {
   }
 
   /** The stream before is told that it is replaced. Two identities that take the place from each other are slowed down. */
-  enter(cluster: ClusterName, { identity, address }: Peer, holder: Holder): Place {
+  enter(cluster: ClusterName, peer: Peer, holder: Holder): Place {
     const now = this.#options.clock.now()
     const entry = this.#entries.get(cluster) ?? this.#add(cluster)
     entry.epoch = Math.max(entry.epoch + 1, now)
     const before = entry.holder
-    const { doubt, pauseMs } = this.#contested(cluster, entry, { identity, address }, now)
+    const { doubt, pauseMs } = this.#contested(cluster, entry, peer, now)
     entry.holder = holder
-    entry.identity = identity
-    entry.address = address
+    entry.peer = peer
     // Which buffers those are, the peer does not learn: who has stolen its token could declare lost what the other will number.
     before?.replaced(
       doubt ? 'another agent uses the identity of this cluster' : 'a newer stream of this cluster has come',
@@ -112,8 +108,7 @@ export class Places implements Agents {
     const last = this.#options.received(cluster, ORIGINAL_ORIGIN).at(-1)?.[1] ?? 0
     const entry: Entry = {
       holder: undefined,
-      identity: '',
-      address: '',
+      peer: { identity: '', instance: '', address: '' },
       epoch: 0,
       last: undefined,
       originals: { last, recent: [] },
@@ -123,24 +118,36 @@ export class Places implements Agents {
     return entry
   }
 
-  // One that takes over from another is an agent that moved. One that takes it back is a second agent.
+  // One that takes over from another is an agent that moved, or was started again. One that takes it back is a second agent.
   #contested(
     cluster: ClusterName,
     entry: Entry,
-    { identity, address }: Peer,
+    peer: Peer,
     now: number,
   ): Pick<Place, 'doubt'> & { readonly pauseMs: number } {
+    const [from, to] = [processOf(entry.peer), processOf(peer)]
     entry.flips = entry.flips.filter(({ at }) => now - at < FLIP_MEMORY_MS)
-    if (!entry.holder || entry.identity === identity) return { doubt: undefined, pauseMs: 0 }
-    entry.flips = [...entry.flips.slice(-15), { at: now, from: entry.identity, to: identity }]
-    const returned = entry.flips.filter(({ from, to }) => from === entry.identity || to === entry.identity).length
-    const back = entry.flips.slice(0, -1).some(({ from }) => from === identity)
+    if (!entry.holder || from === to) return { doubt: undefined, pauseMs: 0 }
+    entry.flips = [...entry.flips.slice(-15), { at: now, from, to }]
+    const returned = entry.flips.filter((flip) => flip.from === from || flip.to === from).length
+    const back = entry.flips.slice(0, -1).some((flip) => flip.from === to)
     if (!back) return { doubt: undefined, pauseMs: 0 }
-    const message = `two agents use the identity of this cluster: ${entry.identity} at ${entry.address} and ${identity} at ${address}`
+    const message = `two agents use the identity of this cluster: ${bothOf(entry.peer, peer)}`
     const pauseMs = Math.min(300_000, 15_000 * 2 ** Math.min(returned, 5))
-    this.#options.logger.warn({ cluster, origins: [entry.identity, identity], pauseMs }, 'two agents use one identity')
+    this.#options.logger.warn({ cluster, agents: [from, to], pauseMs }, 'two agents use one identity')
     this.#options.onContested()
     // One that stays away for longer than it is made to wait is gone.
     return { doubt: { message, until: now + FLIP_MEMORY_MS }, pauseMs }
   }
+}
+
+/** Copies of one buffer have one identity, and are started each by itself. */
+const processOf = ({ identity, instance }: Peer): string => (instance === '' ? identity : `${identity}/${instance}`)
+
+function bothOf(one: Peer, other: Peer): string {
+  const isCopied = one.identity === other.identity
+  const nameOf = ({ identity, instance, address }: Peer) =>
+    `${identity}${isCopied ? ` started as ${instance.slice(0, 8) || 'one that does not say'}` : ''} at ${address}`
+  const remedy = isCopied ? '; one runs on a copy of the folder of the other' : ''
+  return `${nameOf(one)} and ${nameOf(other)}${remedy}`
 }

@@ -3,7 +3,7 @@ import type { Logger } from '#runtime'
 import { FactsReport } from './facts-report.ts'
 import type { StreamIngester } from './ingest-port.ts'
 import { type Holder, Places } from './places.ts'
-import type { Place } from './session-events.ts'
+import type { Claimed, Place } from './session-events.ts'
 import type { Agents } from './types.ts'
 
 export interface SeatsOptions {
@@ -35,10 +35,10 @@ export class Seats implements AsyncDisposable {
     return this.#places
   }
 
-  /** @param identity of an original its address is the nearest to one: they have no name of their own */
-  enter(cluster: ClusterName, identity: string, address: string, holder: Holder): Place {
+  /** Of an original its address is the nearest to an identity: they have no name of their own. */
+  enter(cluster: ClusterName, { identity, instance }: Claimed, address: string, holder: Holder): Place {
     const known = identity === ORIGINAL_ORIGIN ? `${ORIGINAL_ORIGIN}@${address}` : identity
-    return this.#places.enter(cluster, { identity: known, address }, holder)
+    return this.#places.enter(cluster, { identity: known, instance, address }, holder)
   }
 
   /** @param now it came, went or delivers for the first time */

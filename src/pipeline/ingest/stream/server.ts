@@ -266,7 +266,7 @@ export class AgentServer implements AsyncDisposable {
         received: (cluster, origin) => ingester.received(cluster, origin),
         heardTo: (cluster, origin) => ingester.heardTo(cluster, origin),
         planOf: (cluster) => plans.planOf(cluster),
-        enter: (cluster, identity, holder) => this.#seats.enter(cluster, identity, presented.address, holder),
+        enter: (cluster, claimed, holder) => this.#seats.enter(cluster, claimed, presented.address, holder),
         random,
       },
       ingester,

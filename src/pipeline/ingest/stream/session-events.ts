@@ -75,6 +75,14 @@ export type Counted =
   | 'time_corrected'
   | 'unplanned'
 
+/** What an agent says of itself, beside the name that its credential has. */
+export interface Claimed {
+  /** of its buffer */
+  readonly identity: string
+  /** of this start of it; '': it does not say */
+  readonly instance: string
+}
+
 export interface SessionWorld {
   readonly limits: StreamLimits
   readonly tls: boolean
@@ -95,8 +103,8 @@ export interface SessionWorld {
   received(cluster: ClusterName, origin: string): readonly SequenceRange[]
   heardTo(cluster: ClusterName, origin: string): number | undefined
   planOf(cluster: ClusterName): Plan | undefined
-  /** takes the place of the cluster's stream before, which is told; `identity` tells two agents of one name apart */
-  enter(cluster: ClusterName, identity: string): Place
+  /** takes the place of the cluster's stream before, which is told; `claimed` tells two agents of one name apart */
+  enter(cluster: ClusterName, claimed: Claimed): Place
   random(): number
 }
 

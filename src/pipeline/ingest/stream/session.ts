@@ -13,7 +13,7 @@ import { OriginalBatches } from './original-batches.ts'
 import { agreeOn, OwnFrames } from './own-frames.ts'
 import { Plans } from './plans.ts'
 import { StreamRate } from './rate.ts'
-import type { Effect, Farewell, SessionEvent, SessionWorld } from './session-events.ts'
+import type { Claimed, Effect, Farewell, SessionEvent, SessionWorld } from './session-events.ts'
 import { Trust } from './trust.ts'
 import type { Peer } from './types.ts'
 
@@ -239,7 +239,8 @@ export class Session {
     const clock = new ClockOffset()
     if (!hello) {
       clock.waited(this.#arrivedAt, now)
-      return this.#open(ORIGINAL_ORIGIN, { peer, version, protocol: 'original', clock, plan: '' }, now)
+      const original = { identity: ORIGINAL_ORIGIN, instance: '' }
+      return this.#open(original, { peer, version, protocol: 'original', clock, plan: '' }, now)
     }
     const agreed = agreeOn(hello)
     if ('farewell' in agreed) return this.#end(agreed.farewell)
@@ -248,7 +249,8 @@ export class Session {
     const isTold = agreed.capabilities.includes('register') && peer.method === 'certificate'
     const trust = isTold ? new Trust(this.#world, this.#effects) : undefined
     const facts = { peer, version, protocol: agreed.version, clock, plan, ...(trust && { trust }) }
-    this.#open(hello.origin, facts, now, (context) => {
+    const claimed = { identity: hello.origin, instance: hello.instance.slice(0, 64) }
+    this.#open(claimed, facts, now, (context) => {
       const frames = new OwnFrames(context, hello)
       frames.welcome(agreed, now)
       clock.greeted(now)
@@ -258,12 +260,12 @@ export class Session {
 
   /** @param own the channels of our protocol */
   #open(
-    identity: string,
+    claimed: Claimed,
     { version, trust, ...facts }: Omit<Registered, 'place'> & { readonly trust?: Trust },
     now: number,
     own: (context: ChannelContext) => readonly Channel[] = () => [],
   ) {
-    const place = this.#world.enter(facts.peer.cluster, identity)
+    const place = this.#world.enter(facts.peer.cluster, claimed)
     const stream = new OpenStream({ ...facts, version: version.slice(0, 128), place }, now)
     const { protocol } = facts
     this.#effects.add({ kind: 'facts', now: true })

@@ -1,0 +1,189 @@
+import { randomInt } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { accessForContext, createKubeClient, loadKubeconfig, type OwnedKubeClient } from '#kube'
+import { conditionOf, managedClusters } from '../../src/control/registration/objects.ts'
+import { CONDITIONS } from '../../src/control/registration/words.ts'
+import { type FakedTime, fakedTime, noFakedTime } from '../faked-time.ts'
+import { clusterpulse, eventually, type Running } from '../process.ts'
+
+const why = noFakedTime()
+const SLOW_MS = 90_000
+
+/** Members and hubs whose clocks are wrong, and are set right, as OpenSSL and everything else in them see it. */
+describe.skipIf(why !== undefined)(`members by wrong clocks${why === undefined ? '' : ` (not run: ${why})`}`, () => {
+  let directory: string
+  const running: Running[] = []
+  const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+    const one = clusterpulse(args, { env })
+    running.push(one)
+    return one
+  }
+
+  /** A hub with a folder and a clock of its own. */
+  class Hub {
+    readonly #folder: string
+    readonly #clock: FakedTime
+    #kube: OwnedKubeClient | undefined
+
+    private constructor(folder: string, clock: FakedTime) {
+      this.#folder = folder
+      this.#clock = clock
+    }
+
+    static async start(name: string, offset: string): Promise<Hub> {
+      const folder = join(directory, name)
+      const hub = new Hub(folder, await fakedTime(`${folder}.time`, offset))
+      const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', `${randomInt(10_000, 32_000)}`]
+      const args = ['up', '--kubeconfig', join(directory, 'fleet'), '--data-dir', folder, ...ports]
+      await start(args, hub.#clock.env).says(/on http:\S+/, SLOW_MS)
+      return hub
+    }
+
+    setClock = (offset: string) => this.#clock.set(offset)
+
+    /** A command of people on the machine of the hub, by its clock. */
+    async run(...args: string[]): Promise<string> {
+      const kubeconfig = ['--kubeconfig', join(this.#folder, 'kubeconfig')]
+      const command = clusterpulse([...args, ...kubeconfig], { env: this.#clock.env })
+      expect(await command.ended(), command.stderr()).toBe(0)
+      return command.stdout()
+    }
+
+    async tokenFor(name: string, ...args: string[]): Promise<string> {
+      return /npx clusterpulse join (\S+)/.exec(await this.run('connect', name, '--accept', ...args))?.[1] ?? ''
+    }
+
+    /** `True Reason` of a condition, once it is that. */
+    async says(name: string, type: string, said: string): Promise<string> {
+      const of = async () => {
+        // Its certificates may not count yet by our clock: this asks as one who knows that.
+        this.#kube ??= createKubeClient(
+          await accessForContext(await loadKubeconfig([join(this.#folder, 'kubeconfig')])),
+        )
+        const member = await this.#kube.get(managedClusters, { name })
+        const condition = member && conditionOf(member, type)
+        return { said: `${condition?.status} ${condition?.reason}`, message: condition?.message ?? '' }
+      }
+      return (await eventually(of, (one) => one.said === said, SLOW_MS)).message
+    }
+
+    async close(): Promise<void> {
+      await this.#kube?.[Symbol.asyncDispose]()
+    }
+  }
+
+  const machine = (name: string, words: readonly string[], clock?: FakedTime) =>
+    start(
+      ['join', ...words, '--kubeconfig', join(directory, 'fleet'), '--buffer-dir', join(directory, name)],
+      clock?.env,
+    )
+  const saying = (agent: Running, words: RegExp) =>
+    eventually(
+      () => Promise.resolve(agent.stderr()),
+      (said) => words.test(said),
+      SLOW_MS,
+    )
+  const { clock: CLOCK, available: AVAILABLE } = CONDITIONS
+  const SYNCED = 'True ManagedClusterClockSynced'
+  const WRONG = 'False ManagedClusterClockOutOfSync'
+  const THERE = 'True ManagedClusterAvailable'
+
+  let right: Hub
+  const hubs: Hub[] = []
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'member-clock-'))
+    const size = ['--clusters', '1', '--nodes', '1', '--pods', '4', '--kubeconfig-out', join(directory, 'fleet')]
+    await start(['simulate', ...size]).says(/kubeconfig in/, SLOW_MS)
+    right = await Hub.start('right', '+0')
+    hubs.push(right)
+  }, 180_000)
+  afterAll(async () => {
+    for (const hub of hubs) await hub.close()
+    for (const one of running.reverse()) await one[Symbol.asyncDispose]()
+    await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+  })
+
+  it.each([
+    ['-1h', 60, 'behind'],
+    ['+1h', 60, 'ahead of'],
+  ])(
+    'a machine whose clock is %s joins, is served, and is said to be off until it is set',
+    async (offset, minutes, how) => {
+      const name = `hour${minutes}${how.slice(0, 2)}`
+      const clock = await fakedTime(join(directory, `${name}.time`), offset)
+      machine(name, [await right.tokenFor(name)], clock)
+      await right.says(name, AVAILABLE, THERE)
+      expect(await right.says(name, CLOCK, WRONG)).toBe(
+        `The clock of the managed cluster is about ${minutes} minutes ${how} that of the hub; set it by NTP.`,
+      )
+      await clock.set('+0')
+      await right.says(name, CLOCK, SYNCED)
+      await right.says(name, AVAILABLE, THERE)
+    },
+    240_000,
+  )
+
+  it.each([
+    [
+      '-10y',
+      /the certificate of \S+ is not valid yet by the clock of this machine, which says 2\d{3}-.* set it \(NTP\)/,
+    ],
+    ['+10y', /the certificate of \S+ has expired by the clock of this machine, which says 2\d{3}-.* set it \(NTP\)/],
+  ])(
+    'a machine whose clock is %s says what is wrong, joins by itself once it is set, and says so again later',
+    async (offset, words) => {
+      const name = `years${offset.startsWith('-') ? 'behind' : 'ahead'}`
+      const clock = await fakedTime(join(directory, `${name}.time`), offset)
+      const asking = machine(name, [await right.tokenFor(name)], clock)
+      await saying(asking, words)
+      await clock.set('+0')
+      await right.says(name, AVAILABLE, THERE)
+      await right.says(name, CLOCK, SYNCED)
+
+      // And as a member, begun again by that clock.
+      await asking.kill('SIGKILL')
+      await clock.set(offset)
+      const again = machine(name, [], clock)
+      await saying(again, words)
+      await right.says(name, AVAILABLE, 'Unknown ManagedClusterStreamLost')
+      await clock.set('+0')
+      await right.says(name, AVAILABLE, THERE)
+    },
+    300_000,
+  )
+
+  it.each([
+    ['-1h', 'ahead of'],
+    ['+1h', 'behind'],
+  ])(
+    'a hub that is made by a clock of %s takes members, and keeps them when it is set right',
+    async (offset, how) => {
+      const hub = await Hub.start(`hub${offset}`, offset)
+      hubs.push(hub)
+      const before = await hub.tokenFor('before')
+      const late = await hub.tokenFor('late', '--ttl', '30m')
+      const member = machine(`${offset}-before`, [before])
+      await hub.says('before', AVAILABLE, THERE)
+      expect(await hub.says('before', CLOCK, WRONG)).toContain(`about 60 minutes ${how} that of the hub`)
+      await hub.setClock('+0')
+      await hub.says('before', CLOCK, SYNCED)
+      await hub.says('before', AVAILABLE, THERE)
+      // A member that comes again shows what was signed by the wrong clock.
+      await member.kill('SIGKILL')
+      machine(`${offset}-before`, [])
+      await hub.says('before', AVAILABLE, 'Unknown ManagedClusterStreamLost')
+      await hub.says('before', AVAILABLE, THERE)
+      machine(`${offset}-after`, [await hub.tokenFor('after')])
+      await hub.says('after', AVAILABLE, THERE)
+      await hub.says('after', CLOCK, SYNCED)
+      if (offset !== '-1h') return
+      const refused = machine(`${offset}-late`, [late])
+      expect(await refused.ended()).toBe(1)
+      expect(refused.stderr()).toMatch(/the join token has expired/)
+    },
+    300_000,
+  )
+})
