@@ -34,7 +34,7 @@ describe('a hub that is killed at random moments', () => {
   })
 
   it(`loses no answered object, no seen state, and finds its log whole (${CYCLES} times)`, {
-    timeout: 30_000 + CYCLES * 15_000,
+    timeout: 60_000 + CYCLES * 60_000,
   }, async () => {
     const data = join(folder, 'data')
     const answered = new Set<string>()

@@ -95,7 +95,6 @@ describe.skipIf(noRedis !== '')(`api over the Redis of an original manager${noRe
     const { body: clusters } = await eventually(
       () => get('/api/v1/clusters'),
       ({ status }) => status === 200,
-      5_000,
     )
     expect(clusters.map(({ name }: { name: string }) => name)).toEqual(['west'])
     expect(clusters[0]).toMatchObject({
@@ -121,7 +120,6 @@ describe.skipIf(noRedis !== '')(`api over the Redis of an original manager${noRe
       await eventually(
         () => get('/api/v1/clusters'),
         ({ status }) => status === 200,
-        5_000,
       )
       const browser = await openBrowser()
       try {
@@ -145,7 +143,6 @@ describe.skipIf(noRedis !== '')(`api over the Redis of an original manager${noRe
     await eventually(
       () => get('/api/v1/clusters/west/nodes'),
       ({ body }) => body.length === 2,
-      5_000,
     )
     await originalRound(hand, { name: 'west', mode: 'push', nodes: [{ name: 'n3' }], namespaces: ['a'] })
     await eventually(
