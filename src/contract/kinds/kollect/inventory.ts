@@ -21,6 +21,13 @@ const seen = {
     Type.Integer({ format: 'int64', description: 'generation of the spec that the status is about' }),
   ),
   itemCount: Count('rows'),
+  epoch: Type.Optional(
+    Type.Integer({
+      format: 'int64',
+      minimum: 0,
+      description: 'start of the agent that writes: greater with each, so that sinks know what is later',
+    }),
+  ),
   lastExportTime: Type.Optional(Moment('of the latest export to any sink')),
   sinkExports: Type.Optional(
     Type.Array(
@@ -28,7 +35,12 @@ const seen = {
         name: Text(317, 'family/name of the sink'),
         namespace: Type.Optional(Text(63, 'namespace of the sink')),
         lastExportTime: Type.Optional(Moment('when it last took an export')),
-        lastChecksum: Type.Optional(Text(128, 'checksum of what it last took')),
+        lastChecksum: Type.Optional(
+          Text(128, 'checksum of the rows that it last took; absent where those were not complete'),
+        ),
+        sinkIdentity: Type.Optional(
+          Text(64, 'of the sink and its cluster when it last took something: of another one nothing is known'),
+        ),
         conditions: Conditions,
       }),
       { ...keyedBy('name'), maxItems: MAX_SINK_REFS, description: 'how each sink stands' },

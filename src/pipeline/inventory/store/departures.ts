@@ -1,13 +1,21 @@
 import type { RowKey } from '#sinks'
 import { rowKeyOf } from './packed-row.ts'
 
+/** A row that went. */
+export interface Departure {
+  /** the target it was of, as `targetText` writes it */
+  readonly target: string
+  readonly key: RowKey
+  readonly sequence: number
+}
+
 /**
  * Rows that went, by their keys and in the order they went: with the sequence that each row carries, all that a journal tells. A key stands
  * here at most once, and not while its row is there. The oldest are forgotten beyond a bound; who asks for earlier ones needs a snapshot.
  */
 export class Departures {
   readonly #max: number
-  readonly #byKey = new Map<string, { readonly key: RowKey; readonly sequence: number }>()
+  readonly #byKey = new Map<string, Departure>()
   #floor = 0
 
   /** @param max keys that are remembered */
@@ -19,10 +27,10 @@ export class Departures {
     return this.#byKey.size
   }
 
-  add(row: RowKey, sequence: number): void {
-    const text = textOf(row)
+  add(target: string, row: RowKey, sequence: number): void {
+    const text = textOf(target, row)
     this.#byKey.delete(text)
-    this.#byKey.set(text, { key: rowKeyOf(row), sequence })
+    this.#byKey.set(text, { target, key: rowKeyOf(row), sequence })
     if (this.#byKey.size <= this.#max) return
     const [oldest] = this.#byKey
     if (!oldest) return
@@ -31,16 +39,16 @@ export class Departures {
   }
 
   /** The row is there again. */
-  remove(row: RowKey): void {
-    if (this.#byKey.size > 0) this.#byKey.delete(textOf(row))
+  remove(target: string, row: RowKey): void {
+    if (this.#byKey.size > 0) this.#byKey.delete(textOf(target, row))
   }
 
   /** What went after this sequence; undefined: some of it is forgotten. */
-  since(sequence: number): readonly RowKey[] | undefined {
+  since(sequence: number): readonly Departure[] | undefined {
     if (sequence < this.#floor) return undefined
-    return [...this.#byKey.values()].filter((gone) => gone.sequence > sequence).map(({ key }) => key)
+    return [...this.#byKey.values()].filter((gone) => gone.sequence > sequence)
   }
 }
 
-const textOf = ({ targetNamespace, targetName, namespace, name, uid }: RowKey): string =>
-  `${targetNamespace}\n${targetName}\n${namespace}\n${name}\n${uid}`
+const textOf = (target: string, { targetNamespace, namespace, name, uid }: RowKey): string =>
+  `${target}\n${targetNamespace}\n${namespace}\n${name}\n${uid}`

@@ -156,7 +156,7 @@ function act(target: TargetRows, model: Map<string, Row>, verb: string, rows: re
 }
 
 function replayed(store: RowStore, { sequence, rows }: { sequence: number; rows: Map<string, Row> }): Row[] {
-  for (const { name } of store.departedSince(sequence) ?? []) rows.delete(name)
+  for (const { key } of store.departedSince(sequence) ?? []) rows.delete(key.name)
   const state = store.state(KEY)
   for (const row of state.kind === 'rows' ? state.rows : []) {
     if (row.sequence > sequence) rows.set(row.name, unpackRow(row))

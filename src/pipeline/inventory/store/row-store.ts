@@ -1,7 +1,7 @@
 import type { Row } from '#extract'
 import type { RowKey } from '#sinks'
 import type { RowSink, TargetKey, TargetRows } from '../rows.ts'
-import { Departures } from './departures.ts'
+import { type Departure, Departures } from './departures.ts'
 import { type PackedRow, packRow, SharedTexts } from './packed-row.ts'
 import { SortedRows } from './sorted-rows.ts'
 
@@ -55,6 +55,7 @@ export class RowStore implements RowSink {
     const known = this.#targets.get(text)
     if (known) return known
     const target = new Target({
+      text,
       departures: this.#departures,
       texts: this.#texts,
       next: () => ++this.#sequence,
@@ -77,7 +78,7 @@ export class RowStore implements RowSink {
   }
 
   /** What left after this sequence, of any target; undefined: that is not known any more. */
-  departedSince(sequence: number): readonly RowKey[] | undefined {
+  departedSince(sequence: number): readonly Departure[] | undefined {
     return this.#departures.since(sequence)
   }
 
@@ -88,6 +89,7 @@ export class RowStore implements RowSink {
 }
 
 interface TargetOptions {
+  readonly text: string
   readonly departures: Departures
   readonly texts: SharedTexts
   readonly next: () => number
@@ -122,7 +124,7 @@ class Target implements TargetRows {
     const sequence = this.#options.next()
     const packed = this.#packed(rows, sequence)
     if (!this.#rows.put(packed)) return
-    for (const row of packed) this.#options.departures.remove(row)
+    for (const row of packed) this.#options.departures.remove(this.#options.text, row)
     this.#options.changed()
   }
 
@@ -134,7 +136,7 @@ class Target implements TargetRows {
     if (this.#isDropped) return
     const packed = this.#packed(rows, this.#options.next())
     const { gone, changed } = this.#rows.replace(packed)
-    for (const row of packed) this.#options.departures.remove(row)
+    for (const row of packed) this.#options.departures.remove(this.#options.text, row)
     this.#leave(gone)
     if (changed && gone.length === 0) this.#options.changed()
   }
@@ -162,7 +164,7 @@ class Target implements TargetRows {
   #leave(gone: readonly PackedRow[]): void {
     if (gone.length === 0) return
     const sequence = this.#options.next()
-    for (const row of gone) this.#options.departures.add(row, sequence)
+    for (const row of gone) this.#options.departures.add(this.#options.text, row, sequence)
     this.#options.changed()
   }
 }

@@ -1,0 +1,345 @@
+import { type Clock, FleetError } from '#model'
+import type { Logger } from '#runtime'
+import { comparePositions, type Delivery, type Receipt, SinkError, type SinkErrorClass, type SinkPool, type Writing } from '#sinks'
+import type { Given, Snapshot, SnapshotChanges } from '../compose.ts'
+import type { ExportMetrics } from '../metrics.ts'
+import { type BindingState, decide, exported, failed, fresh, isCurrent, retried, seeded, touched } from '../schedule.ts'
+import type { BindingPlan, ReadySink } from './plan.ts'
+import type { BindingView, RemovalView } from './view.ts'
+import { WakeUp } from './wake-up.ts'
+
+/** What a binding exports. */
+export interface BindingSource {
+  /** of the spec of the inventory */
+  readonly generation: number
+  writing(cluster: string): Writing
+  /** the latest; undefined before the first complete one */
+  snapshot(): Snapshot | undefined
+  changesSince(snapshot: Snapshot, given: Given): SnapshotChanges | undefined
+  /** Greater than all before, also those of earlier processes. */
+  nextPosition(): Delivery['position']
+  /** A sink holds a later one: the next is greater than that. */
+  passed(position: Delivery['position']): void
+}
+
+export interface BindingOptions {
+  readonly source: BindingSource
+  readonly pool: SinkPool
+  readonly metrics: ExportMetrics
+  readonly logger: Logger
+  /** goes only forward */
+  readonly clock: Clock
+  /** of the wall, ms since 1970 */
+  readonly now: () => number
+  readonly random: () => number
+  /** What the view shows changed. Must neither wait nor throw. */
+  readonly onChange: () => void
+}
+
+/** What the status says of an export of an earlier process. */
+export interface Seed {
+  readonly checksum: string
+  readonly at: number
+  readonly identity: string
+}
+
+type Goal =
+  | { readonly kind: 'export'; readonly sink: ReadySink }
+  | { readonly kind: 'remove'; readonly sink: ReadySink }
+  | { readonly kind: 'rest' }
+
+/** What went last to the sink, and stands there. */
+interface Acknowledged extends Given {
+  readonly position: Delivery['position']
+}
+
+const sameSink = (a: ReadySink | undefined, b: ReadySink | undefined) => a?.identity === b?.identity
+
+/**
+ * One inventory's way to one sink: exports when the schedule says so, by itself, and waits for no other. It takes what is latest when it is
+ * allowed to, so that nothing queues up while a sink is away.
+ */
+export class Binding implements AsyncDisposable {
+  readonly #options: BindingOptions
+  readonly #stop = new AbortController()
+  readonly #wake = new WakeUp()
+  readonly #run: Promise<void>
+  #plan: BindingPlan
+  #goal: Goal = { kind: 'rest' }
+  #state: BindingState = fresh
+  #known: ReadySink | undefined
+  #acknowledged: Acknowledged | undefined
+  #exported: { readonly at: number; readonly checksum: string | undefined; readonly identity: string } | undefined
+  #isOurs = false
+  #failure: { readonly reason: string; readonly message: string } | undefined
+  #behindSince: number | undefined
+  #overtakenTimes = 0
+  #removal: RemovalView = { kind: 'running' }
+
+  constructor(plan: BindingPlan, seed: Seed | undefined, options: BindingOptions) {
+    this.#options = options
+    this.#plan = plan
+    if (seed) {
+      const ageMs = Math.max(0, options.now() - seed.at)
+      this.#state = seeded(seed.checksum, options.clock.now() - ageMs)
+      this.#exported = seed
+    }
+    this.#run = this.#loop()
+  }
+
+  /** Goes by this plan from now on. What failed is tried again where the plan differs. */
+  follow(plan: BindingPlan, isSuspended: boolean): void {
+    const before = this.#plan
+    this.#plan = plan
+    this.#aim(plan, isSuspended ? 'rest' : 'export')
+    if (JSON.stringify(before.pace) !== JSON.stringify(plan.pace) || before.maxPartBytes !== plan.maxPartBytes)
+      this.retry()
+    this.#wake.now()
+  }
+
+  /** Takes away what was written, and exports nothing any more. */
+  remove(plan: BindingPlan): void {
+    this.#plan = plan
+    this.#aim(plan, 'remove')
+    this.#wake.now()
+  }
+
+  /** There may be other rows. */
+  changed(): void {
+    this.#behindSince ??= this.#options.now()
+    this.#wake.now()
+  }
+
+  /** What kept it from succeeding may be mended. */
+  retry(): void {
+    this.#state = retried(this.#state)
+    this.#wake.now()
+  }
+
+  get removal(): RemovalView {
+    return this.#removal
+  }
+
+  /** how long the sink has lacked something, ms; 0: it lacks nothing */
+  get lagMs(): number {
+    return this.#behindSince === undefined ? 0 : Math.max(0, this.#options.now() - this.#behindSince)
+  }
+
+  view(): BindingView {
+    const { name, family, namespace, target } = this.#plan
+    const behindSince = this.#behindSince
+    const known = {
+      name,
+      family,
+      namespace,
+      ...(this.#exported && { lastExportAt: this.#exported.at, identity: this.#exported.identity }),
+      ...(this.#exported?.checksum !== undefined && { lastChecksum: this.#exported.checksum }),
+      ...(behindSince !== undefined && { behindSince }),
+    }
+    if (target.kind === 'blocked')
+      return { ...known, state: 'blocked', reason: target.reason, message: target.message, errorClass: target.errorClass }
+    if (this.#failure)
+      return { ...known, state: 'failing', ...this.#failure, errorClass: this.#state.failure?.errorClass ?? 'transient' }
+    if (!this.#exported) return { ...known, state: 'pending', reason: 'Pending', message: 'nothing was exported yet' }
+    if (this.#isOurs) return { ...known, state: 'exported', reason: 'Exported', message: 'the sink holds what was exported' }
+    return { ...known, state: 'current', reason: 'UpToDate', message: 'the sink holds what an earlier start exported' }
+  }
+
+  /** Ends what runs; what the sink has not taken yet is given again after a restart. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    this.#wake.now()
+    await this.#run
+  }
+
+  #aim(plan: BindingPlan, kind: 'export' | 'remove' | 'rest'): void {
+    if (plan.target.kind === 'blocked') {
+      this.#goal = { kind: 'rest' }
+      if (kind === 'remove')
+        this.#removal = { kind: 'failed', message: plan.target.message, errorClass: plan.target.errorClass }
+      return
+    }
+    const { sink } = plan.target
+    if (!sameSink(this.#known, sink)) this.#meet(sink)
+    if (kind === 'remove' && this.#goal.kind !== 'remove') {
+      this.#removal = { kind: 'running' }
+      this.#state = retried(this.#state)
+    }
+    this.#goal = kind === 'rest' ? { kind } : { kind, sink }
+  }
+
+  /** Another sink, or the same under other credentials or another identity: nothing is known of what it holds. */
+  #meet(sink: ReadySink): void {
+    const isFirst = this.#known === undefined
+    this.#known = sink
+    this.#acknowledged = undefined
+    this.#failure = undefined
+    if (isFirst && this.#exported?.identity === sink.identity) return
+    this.#state = fresh
+    this.#exported = undefined
+    this.#isOurs = false
+  }
+
+  async #loop(): Promise<void> {
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      const woken = this.#wake.next()
+      try {
+        const waitMs = await this.#step()
+        if (waitMs === undefined) await woken.promise
+        else if (waitMs > 0) await this.#options.clock.sleep(waitMs, woken.signal)
+      } catch (error) {
+        if (signal.aborted) return
+        // Nothing in here may end the binding: it counts as a failure, and is tried again.
+        this.#fail(error)
+      }
+    }
+  }
+
+  /** @returns how long there is nothing to do, ms; undefined: until something changes */
+  async #step(): Promise<number | undefined> {
+    const goal = this.#goal
+    if (goal.kind === 'rest') return undefined
+    if (goal.kind === 'remove') return this.#takeAway(goal.sink)
+    const { clock, source } = this.#options
+    let snapshot: Snapshot | undefined
+    const content = () => {
+      snapshot = source.snapshot()
+      return snapshot && { checksum: snapshot.checksum, isComplete: snapshot.isComplete }
+    }
+    const decision = decide(this.#state, this.#plan.pace, content, clock.now())
+    if (decision.kind === 'wait') {
+      if (snapshot) this.#caughtUp()
+      return decision.ms
+    }
+    if (decision.kind === 'idle') {
+      if (snapshot) this.#caughtUp()
+      return undefined
+    }
+    if (snapshot) await this.#deliver(goal.sink, snapshot)
+    return 0
+  }
+
+  #caughtUp(): void {
+    this.#behindSince = undefined
+  }
+
+  async #deliver(sink: ReadySink, snapshot: Snapshot): Promise<void> {
+    const { clock, now, metrics, onChange } = this.#options
+    const type = sink.object.declaration.spec.type
+    const content = { checksum: snapshot.checksum, isComplete: snapshot.isComplete }
+    const isHeartbeat = isCurrent(this.#state, content)
+    const startedAt = clock.now()
+    const takenAt = now()
+    const delivery = this.#delivery(sink, snapshot, takenAt)
+    let receipt: Receipt
+    try {
+      receipt = await this.#options.pool.use(
+        sink.object,
+        (open, signal) => open.deliver(delivery, signal),
+        this.#stop.signal,
+      )
+    } finally {
+      if (!isHeartbeat) metrics.took(type, clock.now() - startedAt)
+    }
+    if (!sameSink(this.#known, sink)) return // replaced meanwhile: what it holds says nothing of the other one
+    metrics.wrote(type, receipt)
+    if (receipt.conflict !== undefined) return this.#conflict(receipt.conflict)
+    if (comparePositions(receipt.position, delivery.position) > 0) return this.#overtaken(receipt)
+    this.#overtakenTimes = 0
+    this.#acknowledge(delivery, snapshot)
+    if (isHeartbeat) {
+      this.#state = touched(this.#state, clock.now())
+    } else {
+      this.#state = exported(this.#state, content, clock.now())
+      this.#exported = { at: takenAt, checksum: content.isComplete ? content.checksum : undefined, identity: sink.identity }
+      this.#isOurs = true
+    }
+    const isNews = !isHeartbeat || this.#failure !== undefined
+    this.#failure = undefined
+    // What changed while it was on its way is what the sink lacks now.
+    const before = this.#behindSince
+    this.#behindSince = before !== undefined && before > takenAt ? before : undefined
+    if (isNews) onChange()
+  }
+
+  #delivery(sink: ReadySink, snapshot: Snapshot, takenAt: number): Delivery {
+    const { source } = this.#options
+    const base = this.#acknowledged
+    const changes = base && source.changesSince(snapshot, base)
+    return {
+      writing: source.writing(sink.object.declaration.cluster),
+      position: source.nextPosition(),
+      generation: source.generation,
+      complete: snapshot.isComplete,
+      checksum: snapshot.checksum,
+      itemCount: snapshot.itemCount,
+      takenAt,
+      rows: () => snapshot.rows(),
+      ...(changes && { changes: { base: base.position, ...changes } }),
+      maxPartBytes: this.#plan.maxPartBytes,
+    }
+  }
+
+  #acknowledge({ position }: Delivery, snapshot: Snapshot): void {
+    const { sequence, composition, isComplete } = snapshot
+    // What an incomplete snapshot left in the sink is taken away by the next complete one, if all in between is known.
+    const cleared = isComplete ? sequence : this.#acknowledged?.clearedAt
+    this.#acknowledged = cleared === undefined ? undefined : { position, sequence, composition, clearedAt: cleared }
+  }
+
+  /** The sink has something later of ours, as after a clock was set back: our next snapshot is later than that. */
+  #overtaken({ position }: Receipt): void {
+    this.#acknowledged = undefined
+    this.#options.source.passed(position)
+    if (this.#overtakenTimes++ === 0) return
+    throw new SinkError('transient', 'the sink holds later snapshots than this agent writes: another one writes there as well')
+  }
+
+  #conflict(who: string): void {
+    this.#options.metrics.conflict()
+    this.#record('forbidden', 'WriterConflict', `${who}. Give one of both clusters another identity, or stop one`)
+  }
+
+  async #takeAway(sink: ReadySink): Promise<number | undefined> {
+    const { source, pool, clock, onChange } = this.#options
+    if (this.#removal.kind === 'done') return undefined
+    const waitMs = (this.#state.failure?.retryAt ?? 0) - clock.now()
+    if (waitMs > 0) return waitMs
+    if (this.#plan.deletionPolicy === 'Delete') {
+      const writing = source.writing(sink.object.declaration.cluster)
+      const position = source.nextPosition()
+      await pool.use(sink.object, (open, signal) => open.remove(writing, position, signal), this.#stop.signal)
+    }
+    this.#removal = { kind: 'done' }
+    onChange()
+    return undefined
+  }
+
+  #fail(error: unknown): void {
+    const errorClass = error instanceof SinkError ? error.errorClass : 'transient'
+    // Only what a driver says of its sink is for people; anything else may hold what it must not.
+    const message =
+      error instanceof SinkError ? error.message : 'the export failed for a reason that stands in the log of the agent'
+    if (!(error instanceof SinkError)) {
+      const { code, message: cause } = FleetError.from(error)
+      this.#options.logger.warn({ binding: this.#plan.name, code, error: cause }, 'an export failed')
+    }
+    this.#record(errorClass, REASONS[errorClass], message)
+  }
+
+  #record(errorClass: SinkErrorClass, reason: string, message: string): void {
+    const { clock, random, metrics, onChange } = this.#options
+    metrics.failed(errorClass)
+    this.#state = failed(this.#state, errorClass, clock.now(), random())
+    this.#failure = { reason, message }
+    if (this.#goal.kind === 'remove') this.#removal = { kind: 'failed', message, errorClass }
+    onChange()
+  }
+}
+
+const REASONS: Readonly<Record<SinkErrorClass, string>> = {
+  terminal: 'Terminal',
+  forbidden: 'Forbidden',
+  transient: 'Transient',
+}

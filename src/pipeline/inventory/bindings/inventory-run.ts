@@ -1,0 +1,134 @@
+import type { Position, Writing } from '#sinks'
+import { type Composition, changesSince, compose, type Given, type Snapshot, type SnapshotChanges } from '../compose.ts'
+import type { RowStore } from '../store/index.ts'
+import { Binding, type BindingOptions, type BindingSource, type Seed } from './binding.ts'
+import type { BindingPlan } from './plan.ts'
+
+/** What the reconciler wants of an inventory. */
+export interface InventoryPlan {
+  readonly generation: number
+  readonly composition: Composition
+  readonly bindings: readonly BindingPlan[]
+  readonly isSuspended: boolean
+}
+
+export interface InventoryRunOptions extends Omit<BindingOptions, 'source'> {
+  /** namespace of the inventory; '' for one of the cluster */
+  readonly namespace: string
+  readonly name: string
+  /** greater than that of every earlier start */
+  readonly epoch: bigint
+  readonly store: RowStore
+  /** by the name of the binding, of the status */
+  readonly seeds: ReadonlyMap<string, Seed>
+}
+
+/** One inventory while this process runs: its latest snapshot, where it stands, and its bindings. */
+export class InventoryRun implements BindingSource, AsyncDisposable {
+  readonly #options: InventoryRunOptions
+  readonly #bindings = new Map<string, Binding>()
+  #plan: InventoryPlan | undefined
+  #snapshot: Snapshot | undefined
+  #wasComplete = false
+  #epoch: bigint
+  #sequence = 0n
+  readonly #ending = new Set<Promise<void>>()
+
+  constructor(options: InventoryRunOptions) {
+    this.#options = options
+    this.#epoch = options.epoch
+  }
+
+  get generation(): number {
+    return this.#plan?.generation ?? 0
+  }
+
+  /** Whether there was a complete snapshot since this process started. */
+  get wasComplete(): boolean {
+    return this.#wasComplete
+  }
+
+  get bindings(): readonly Binding[] {
+    return [...this.#bindings.values()]
+  }
+
+  /** Goes by this plan from now on; bindings that are not in it end. */
+  follow(plan: InventoryPlan): void {
+    this.#plan = plan
+    this.#snapshot = undefined
+    this.#keep(plan.bindings)
+    for (const of of plan.bindings) this.#binding(of).follow(of, plan.isSuspended)
+  }
+
+  /** Takes away in each sink what was written there. */
+  remove(plan: InventoryPlan): void {
+    this.#plan = plan
+    this.#keep(plan.bindings)
+    for (const of of plan.bindings) this.#binding(of).remove(of)
+  }
+
+  /** Rows or completeness of its targets may have changed. */
+  changed(): void {
+    this.#snapshot = undefined
+    for (const binding of this.#bindings.values()) binding.changed()
+  }
+
+  /** The rows as they are now, complete or not. */
+  latest(): Snapshot | undefined {
+    if (!this.#plan) return undefined
+    this.#snapshot ??= compose(this.#options.store, this.#plan.composition)
+    if (this.#snapshot.isComplete) this.#wasComplete = true
+    return this.#snapshot
+  }
+
+  snapshot(): Snapshot | undefined {
+    const latest = this.latest()
+    return this.#wasComplete ? latest : undefined
+  }
+
+  changesSince(snapshot: Snapshot, given: Given): SnapshotChanges | undefined {
+    return this.#plan && changesSince(this.#options.store, this.#plan.composition, snapshot, given)
+  }
+
+  writing(cluster: string): Writing {
+    const { namespace, name } = this.#options
+    return { cluster, namespace, inventory: name }
+  }
+
+  nextPosition(): Position {
+    this.#sequence += 1n
+    return { epoch: this.#epoch, sequence: this.#sequence }
+  }
+
+  passed({ epoch, sequence }: Position): void {
+    if (epoch > this.#epoch) {
+      this.#epoch = epoch + 1n
+      this.#sequence = 0n
+    } else if (epoch === this.#epoch && sequence > this.#sequence) {
+      this.#sequence = sequence
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#keep([])
+    await Promise.all(this.#ending)
+  }
+
+  #binding(plan: BindingPlan): Binding {
+    const known = this.#bindings.get(plan.name)
+    if (known) return known
+    const binding = new Binding(plan, this.#options.seeds.get(plan.name), { ...this.#options, source: this })
+    this.#bindings.set(plan.name, binding)
+    return binding
+  }
+
+  #keep(plans: readonly BindingPlan[]): void {
+    const names = new Set(plans.map(({ name }) => name))
+    for (const [name, binding] of this.#bindings) {
+      if (names.has(name)) continue
+      this.#bindings.delete(name)
+      const end = binding[Symbol.asyncDispose]().finally(() => this.#ending.delete(end))
+      this.#ending.add(end)
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import type { SinkErrorClass, SinkFamily } from '#sinks'
+
+/** How a binding stands, for status and metrics. Times are ms since 1970. */
+export interface BindingView {
+  /** `family/name` */
+  readonly name: string
+  readonly family: SinkFamily
+  /** of the sink */
+  readonly namespace: string
+  /**
+   * `pending`: nothing was exported yet; `exported`: the sink took what this process gave it; `current`: it held the content already;
+   * `failing`: the last attempt failed; `blocked`: nothing can be tried
+   */
+  readonly state: 'pending' | 'exported' | 'current' | 'failing' | 'blocked'
+  readonly reason: string
+  readonly message: string
+  readonly errorClass?: SinkErrorClass
+  readonly lastExportAt?: number
+  /** of the last export, where it was complete */
+  readonly lastChecksum?: string
+  /** what the last export went to */
+  readonly identity?: string
+  /** since when the sink lacks something */
+  readonly behindSince?: number
+}
+
+/** How the taking away of what a binding wrote stands. */
+export type RemovalView =
+  | { readonly kind: 'running' | 'done' }
+  | { readonly kind: 'failed'; readonly message: string; readonly errorClass: SinkErrorClass }

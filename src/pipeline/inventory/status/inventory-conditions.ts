@@ -1,0 +1,127 @@
+import type { Condition } from '#controller'
+import type { BindingView } from '../bindings/view.ts'
+import type { TargetKey } from '../rows.ts'
+
+/** A condition as it is wanted; when it began is known by who writes it. */
+export type WantedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
+
+/** What the conditions of an inventory are made of. */
+export interface InventoryFacts {
+  readonly isSuspended: boolean
+  /** why it cannot run as it is declared */
+  readonly blocked?: { readonly reason: string; readonly message: string }
+  readonly bindings: readonly BindingView[]
+  /** undefined: its rows were not looked at yet */
+  readonly rows?: { readonly itemCount: number; readonly waitsFor: readonly TargetKey[]; readonly wasComplete: boolean }
+  /** reason of a roll-up that went well; default that of its exports */
+  readonly isRollUp?: boolean
+}
+
+/** Names of targets in a message; more are counted. */
+const MAX_NAMED = 10
+
+/** What is said of an inventory. `Ready` and `Degraded` are never both true. */
+export function inventoryConditions(facts: InventoryFacts): readonly WantedCondition[] {
+  const { isSuspended, blocked, bindings } = facts
+  if (blocked) return [...degraded(blocked.reason, blocked.message), ...completeness(facts)]
+  if (isSuspended)
+    return [...degraded('Suspended', 'spec.suspend is true: nothing is exported'), ...completeness(facts)]
+  if (bindings.length === 0)
+    return [...ready('NoExport', 'it names no sinks: its rows are only served'), ...completeness(facts)]
+  const failing = bindings.filter(({ state }) => state === 'failing' || state === 'blocked')
+  const pending = bindings.filter(({ state }) => state === 'pending')
+  return [...outcome(facts, failing, pending), reachable(bindings, failing), ...completeness(facts)]
+}
+
+function outcome(
+  facts: InventoryFacts,
+  failing: readonly BindingView[],
+  pending: readonly BindingView[],
+): readonly WantedCondition[] {
+  const { bindings } = facts
+  if (failing.length === bindings.length) return degraded(reasonOfAll(failing), said(failing))
+  if (failing.length > 0) {
+    const message = said(failing)
+    return [
+      condition('Ready', 'True', 'PartiallySynced', message),
+      condition('Synced', 'False', 'PartiallySynced', message),
+      condition('Degraded', 'False', 'PartiallySynced', 'some sinks take what they are given'),
+    ]
+  }
+  if (pending.length > 0) {
+    const message = `nothing was exported yet to ${listed(pending)}`
+    return [
+      condition('Ready', 'False', 'Progressing', message),
+      condition('Synced', 'False', 'Progressing', message),
+      condition('Degraded', 'False', 'Progressing', message),
+    ]
+  }
+  const isNew = bindings.some(({ state }) => state === 'exported')
+  const message = `${bindings.length === 1 ? 'its sink holds' : `all ${bindings.length} sinks hold`} what was exported`
+  return ready(facts.isRollUp ? 'RolledUp' : isNew ? 'Exported' : 'UpToDate', message)
+}
+
+function reasonOfAll(failing: readonly BindingView[]): string {
+  const [first] = failing
+  const isOne = failing.every(({ reason, state }) => state === 'blocked' && reason === first?.reason)
+  if (first && isOne) return first.reason
+  return failing.every(({ errorClass }) => errorClass === 'terminal') ? 'ExportTerminal' : 'Progressing'
+}
+
+/** One is enough to say no: which, stands in the message. */
+function reachable(bindings: readonly BindingView[], failing: readonly BindingView[]): WantedCondition {
+  if (failing.length === 0) {
+    const hasAnswered = bindings.some(({ state }) => state === 'exported')
+    return condition('SinkReachable', hasAnswered ? 'True' : 'Unknown', hasAnswered ? 'Exported' : 'Progressing', '')
+  }
+  return condition('SinkReachable', 'False', 'SinkUnreachable', listed(failing))
+}
+
+/** Whether what is missing from its rows may be deleted in sinks. */
+function completeness({ rows }: InventoryFacts): readonly WantedCondition[] {
+  if (!rows) return []
+  const { waitsFor, wasComplete } = rows
+  if (waitsFor.length === 0)
+    return [condition('Complete', 'True', 'Complete', 'every target has read all that it chooses')]
+  const names = waitsFor.slice(0, MAX_NAMED).map(({ name }) => name)
+  const more = waitsFor.length > MAX_NAMED ? ` and ${waitsFor.length - MAX_NAMED} more` : ''
+  const consequence = wasComplete
+    ? 'until then rows are added and changed in sinks, and none is deleted'
+    : 'until then nothing is exported'
+  return [
+    condition(
+      'Complete',
+      'False',
+      wasComplete ? 'TargetDegraded' : 'Collecting',
+      `waits for the targets ${names.join(', ')}${more}; ${consequence}`,
+    ),
+  ]
+}
+
+const ready = (reason: string, message: string): readonly WantedCondition[] => [
+  condition('Ready', 'True', reason, message),
+  condition('Synced', 'True', reason, message),
+  condition('Degraded', 'False', reason, message),
+]
+
+const degraded = (reason: string, message: string): readonly WantedCondition[] => [
+  condition('Ready', 'False', reason, message),
+  condition('Synced', 'False', reason, message),
+  condition('Degraded', 'True', reason, message),
+]
+
+const condition = (
+  type: string,
+  status: Condition['status'],
+  reason: string,
+  message: string,
+): WantedCondition => ({ type, status, reason, message })
+
+const listed = (bindings: readonly BindingView[]): string => bindings.map(({ name }) => name).join(',')
+
+/** Each that failed, with what it said, in a bounded text. */
+const said = (failing: readonly BindingView[]): string =>
+  failing
+    .map(({ name, message }) => `${name}: ${message}`)
+    .join('; ')
+    .slice(0, 4096)

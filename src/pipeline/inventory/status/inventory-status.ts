@@ -1,0 +1,106 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Condition, setCondition } from '#controller'
+import type { KollectClusterInventoryStatus } from '#kinds'
+import type { BindingView } from '../bindings/view.ts'
+import type { Shard } from '../compose.ts'
+import { type InventoryFacts, inventoryConditions, type WantedCondition } from './inventory-conditions.ts'
+
+/** The status of an inventory of either kind. */
+export type InventoryStatus = KollectClusterInventoryStatus
+
+export interface StatusFacts extends InventoryFacts {
+  readonly generation: number
+  readonly rollUp?: { readonly targetCount: number; readonly shards: readonly Shard[] }
+}
+
+/** Namespaces of a roll-up that its status lists; all are counted. */
+const MAX_SHARDS = 1000
+
+/** The status as it should be; the very same values where nothing differs. @param now ms since 1970 */
+export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now: number): InventoryStatus {
+  const { bindings, rows, rollUp } = facts
+  const lastExportAt = Math.max(...bindings.map(({ lastExportAt: at }) => at ?? 0), timeOf(stored.lastExportTime))
+  return {
+    ...(stored.epoch !== undefined && { epoch: stored.epoch }),
+    observedGeneration: facts.generation,
+    conditions: withConditions(stored.conditions, inventoryConditions(facts), facts.generation, now),
+    ...(rows ? { itemCount: rows.itemCount } : stored.itemCount !== undefined && { itemCount: stored.itemCount }),
+    ...(lastExportAt > 0 && { lastExportTime: timeText(lastExportAt) }),
+    sinkExports: bindings.map((binding) => exportOf(stored, binding, now)),
+    ...(rollUp && {
+      targetCount: rollUp.targetCount,
+      namespaceShardCount: rollUp.shards.length,
+      namespaceShards: rollUp.shards.slice(0, MAX_SHARDS).map((shard) => ({ ...shard })),
+    }),
+  }
+}
+
+/** What was said of this binding stays where nothing newer is known. */
+function exportOf({ sinkExports = [] }: InventoryStatus, view: BindingView, now: number) {
+  const before = sinkExports.find(({ name }) => name === view.name)
+  const { namespace, lastExportAt } = view
+  const own = bindingCondition(view)
+  return {
+    name: view.name,
+    namespace,
+    ...(lastExportAt === undefined
+      ? before && kept(before)
+      : {
+          lastExportTime: timeText(lastExportAt),
+          ...(view.lastChecksum !== undefined && { lastChecksum: view.lastChecksum }),
+          ...(view.identity !== undefined && { sinkIdentity: view.identity }),
+        }),
+    conditions: withConditions(before?.conditions, [own], undefined, now),
+  }
+}
+
+const kept = ({
+  lastExportTime,
+  lastChecksum,
+  sinkIdentity,
+}: NonNullable<InventoryStatus['sinkExports']>[number]) => ({
+  ...(lastExportTime !== undefined && { lastExportTime }),
+  ...(lastChecksum !== undefined && { lastChecksum }),
+  ...(sinkIdentity !== undefined && { sinkIdentity }),
+})
+
+function bindingCondition({ state, reason, message, behindSince }: BindingView): WantedCondition {
+  const isSynced = state === 'exported' || state === 'current'
+  const isFailing = state === 'failing' || state === 'blocked'
+  const behind = isFailing && behindSince !== undefined ? `; it lacks what changed since ${timeText(behindSince)}` : ''
+  return { type: 'Synced', status: isSynced ? 'True' : 'False', reason, message: `${message}${behind}`.slice(0, 4096) }
+}
+
+/** Conditions of other types, which others write, stay. */
+export function withConditions(
+  stored: readonly Condition[] | undefined,
+  wanted: readonly WantedCondition[],
+  observedGeneration: number | undefined,
+  now: number,
+): Condition[] {
+  let conditions: readonly Condition[] = stored ?? []
+  for (const one of wanted)
+    conditions = setCondition(conditions, { ...one, ...(observedGeneration !== undefined && { observedGeneration }) }, now)
+  return [...conditions]
+}
+
+/** The merge patch from the stored status to the wanted one; undefined where they say the same. */
+export function statusPatch(
+  stored: Readonly<Record<string, unknown>>,
+  wanted: Readonly<Record<string, unknown>>,
+): Record<string, unknown> | undefined {
+  const patch: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(wanted))
+    if (!isDeepStrictEqual(plain(stored[field]), plain(value))) patch[field] = value
+  for (const field of Object.keys(stored)) if (wanted[field] === undefined && stored[field] !== undefined) patch[field] = null
+  return Object.keys(patch).length > 0 ? patch : undefined
+}
+
+/** As the API server would give it back: without what is undefined. */
+const plain = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)))
+
+/** To the second, as Kubernetes has times. */
+export const timeText = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
+
+/** ms since 1970; 0 where there is none. */
+export const timeOf = (text: string | undefined): number => (text === undefined ? 0 : Date.parse(text) || 0)
