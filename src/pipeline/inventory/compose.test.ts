@@ -72,7 +72,9 @@ describe('a snapshot', () => {
     const rows = [...snapshot.rows()]
     expect(rows).toEqual([...rows].sort(compareRows))
     expect(rows).toHaveLength(6)
-    expect(snapshot.shards().map(({ namespace, itemCount, targetCount }) => [namespace, itemCount, targetCount])).toEqual([
+    expect(
+      snapshot.shards().map(({ namespace, itemCount, targetCount }) => [namespace, itemCount, targetCount]),
+    ).toEqual([
       ['a', 2, 2],
       ['b', 2, 2],
       ['c', 2, 2],

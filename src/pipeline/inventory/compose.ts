@@ -73,7 +73,7 @@ class ComposedSnapshot implements Snapshot {
     waitsFor: readonly TargetKey[],
   ) {
     this.sequence = sequence
-    this.composition = textOf(of)
+    this.composition = compositionText(of)
     this.waitsFor = waitsFor
     this.#of = of
     this.#lists = lists
@@ -194,7 +194,8 @@ export function changesSince(
 /** The namespace that an object is judged by. */
 const homeOf = ({ namespace }: RowKey): string => namespace || HOME_OF_CLUSTER_OBJECTS
 
-const textOf = ({ targets, namespaces, onceEach }: Composition): string =>
+/** Equal for what takes the same rows. */
+export const compositionText = ({ targets, namespaces, onceEach }: Composition): string =>
   JSON.stringify([targets.map(targetText).sort(), namespaces && [...namespaces].sort(), onceEach])
 
 /** Several lists in order as one. Mostly they follow each other; else they are merged. */

@@ -4,6 +4,7 @@
  *
  *   watches → targets → rows → journal → schedule of each binding → snapshot → sink
  */
+export { InventoryEngine, type InventoryEngineOptions } from './engine.ts'
 export { type InventoryInformers, inventoryInformers, inventoryResources, type Stored } from './objects.ts'
 export type { RowSink, TargetKey, TargetRows } from './rows.ts'
 export { RowStore } from './store/index.ts'

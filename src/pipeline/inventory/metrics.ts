@@ -13,6 +13,16 @@ export interface Lag {
   readonly lagMs: number
 }
 
+/** What is measured when somebody asks. */
+export interface Measured {
+  /** of every binding */
+  readonly lags: () => Iterable<Lag>
+  /** rows of all targets */
+  readonly rows: () => number
+  /** keys that wait, by controller */
+  readonly waiting: () => Iterable<readonly [controller: string, waiting: number]>
+}
+
 /** What is counted of exports. */
 export class ExportMetrics {
   readonly #duration
@@ -23,8 +33,7 @@ export class ExportMetrics {
   readonly #conflicts
   readonly #tests
 
-  /** @param lags of all bindings now */
-  constructor(metrics: Metrics, lags: () => Iterable<Lag>, rows: () => number) {
+  constructor(metrics: Metrics, { lags, rows, waiting }: Measured) {
     this.#exports = metrics.counter('kollect_exports_total', 'Snapshots that sinks took', ['sink_type'])
     this.#duration = metrics.histogram(
       'kollect_export_duration_seconds',
@@ -49,6 +58,9 @@ export class ExportMetrics {
       for (const { lagMs, ...of } of lags()) gauge.set(of, lagMs / 1000)
     })
     metrics.gauge('kollect_collect_items_total', 'Rows that targets hold in memory', [], (gauge) => gauge.set(rows()))
+    metrics.gauge('kollect_workqueue_depth', 'Keys that wait for a worker', ['controller'], (gauge) => {
+      for (const [controller, count] of waiting()) gauge.set({ controller }, count)
+    })
   }
 
   took(type: string, ms: number): void {

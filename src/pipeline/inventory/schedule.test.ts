@@ -18,6 +18,12 @@ const DATABASE: Pace = { windowMs: 0, heartbeatMs: undefined }
 const GIT: Pace = { windowMs: seconds(60), heartbeatMs: undefined }
 const content = (checksum: string, isComplete = true): Content => ({ checksum, isComplete })
 
+interface Life {
+  readonly fails?: (attempt: number) => boolean
+  readonly random?: () => number
+  readonly state?: BindingState
+}
+
 interface Sent {
   readonly at: number
   readonly checksum: string
@@ -36,10 +42,10 @@ class Simulation {
   readonly #fails: (attempt: number) => boolean
   readonly #random: () => number
 
-  constructor(pace: Pace, { fails = (_: number) => false, random = () => 0.5, state = fresh } = {}) {
+  constructor(pace: Pace, { fails, random, state = fresh }: Life = {}) {
     this.#pace = pace
-    this.#fails = fails
-    this.#random = random
+    this.#fails = fails ?? (() => false)
+    this.#random = random ?? (() => 0.5)
     this.state = state
   }
 

@@ -1,6 +1,14 @@
 import { type Clock, FleetError } from '#model'
 import type { Logger } from '#runtime'
-import { comparePositions, type Delivery, type Receipt, SinkError, type SinkErrorClass, type SinkPool, type Writing } from '#sinks'
+import {
+  comparePositions,
+  type Delivery,
+  type Receipt,
+  SinkError,
+  type SinkErrorClass,
+  type SinkPool,
+  type Writing,
+} from '#sinks'
 import type { Given, Snapshot, SnapshotChanges } from '../compose.ts'
 import type { ExportMetrics } from '../metrics.ts'
 import { type BindingState, decide, exported, failed, fresh, isCurrent, retried, seeded, touched } from '../schedule.ts'
@@ -137,11 +145,23 @@ export class Binding implements AsyncDisposable {
       ...(behindSince !== undefined && { behindSince }),
     }
     if (target.kind === 'blocked')
-      return { ...known, state: 'blocked', reason: target.reason, message: target.message, errorClass: target.errorClass }
+      return {
+        ...known,
+        state: 'blocked',
+        reason: target.reason,
+        message: target.message,
+        errorClass: target.errorClass,
+      }
     if (this.#failure)
-      return { ...known, state: 'failing', ...this.#failure, errorClass: this.#state.failure?.errorClass ?? 'transient' }
+      return {
+        ...known,
+        state: 'failing',
+        ...this.#failure,
+        errorClass: this.#state.failure?.errorClass ?? 'transient',
+      }
     if (!this.#exported) return { ...known, state: 'pending', reason: 'Pending', message: 'nothing was exported yet' }
-    if (this.#isOurs) return { ...known, state: 'exported', reason: 'Exported', message: 'the sink holds what was exported' }
+    if (this.#isOurs)
+      return { ...known, state: 'exported', reason: 'Exported', message: 'the sink holds what was exported' }
     return { ...known, state: 'current', reason: 'UpToDate', message: 'the sink holds what an earlier start exported' }
   }
 
@@ -153,6 +173,11 @@ export class Binding implements AsyncDisposable {
   }
 
   #aim(plan: BindingPlan, kind: 'export' | 'remove' | 'rest'): void {
+    if (kind === 'remove' && plan.deletionPolicy === 'Retain') {
+      this.#goal = { kind: 'rest' }
+      this.#removal = { kind: 'done' }
+      return
+    }
     if (plan.target.kind === 'blocked') {
       this.#goal = { kind: 'rest' }
       if (kind === 'remove')
@@ -252,7 +277,11 @@ export class Binding implements AsyncDisposable {
       this.#state = touched(this.#state, clock.now())
     } else {
       this.#state = exported(this.#state, content, clock.now())
-      this.#exported = { at: takenAt, checksum: content.isComplete ? content.checksum : undefined, identity: sink.identity }
+      this.#exported = {
+        at: takenAt,
+        checksum: content.isComplete ? content.checksum : undefined,
+        identity: sink.identity,
+      }
       this.#isOurs = true
     }
     const isNews = !isHeartbeat || this.#failure !== undefined
@@ -293,7 +322,10 @@ export class Binding implements AsyncDisposable {
     this.#acknowledged = undefined
     this.#options.source.passed(position)
     if (this.#overtakenTimes++ === 0) return
-    throw new SinkError('transient', 'the sink holds later snapshots than this agent writes: another one writes there as well')
+    throw new SinkError(
+      'transient',
+      'the sink holds later snapshots than this agent writes: another one writes there as well',
+    )
   }
 
   #conflict(who: string): void {
@@ -306,11 +338,9 @@ export class Binding implements AsyncDisposable {
     if (this.#removal.kind === 'done') return undefined
     const waitMs = (this.#state.failure?.retryAt ?? 0) - clock.now()
     if (waitMs > 0) return waitMs
-    if (this.#plan.deletionPolicy === 'Delete') {
-      const writing = source.writing(sink.object.declaration.cluster)
-      const position = source.nextPosition()
-      await pool.use(sink.object, (open, signal) => open.remove(writing, position, signal), this.#stop.signal)
-    }
+    const writing = source.writing(sink.object.declaration.cluster)
+    const position = source.nextPosition()
+    await pool.use(sink.object, (open, signal) => open.remove(writing, position, signal), this.#stop.signal)
     this.#removal = { kind: 'done' }
     onChange()
     return undefined

@@ -1,5 +1,13 @@
 import type { Position, Writing } from '#sinks'
-import { type Composition, changesSince, compose, type Given, type Snapshot, type SnapshotChanges } from '../compose.ts'
+import {
+  type Composition,
+  changesSince,
+  compose,
+  compositionText,
+  type Given,
+  type Snapshot,
+  type SnapshotChanges,
+} from '../compose.ts'
 import type { RowStore } from '../store/index.ts'
 import { Binding, type BindingOptions, type BindingSource, type Seed } from './binding.ts'
 import type { BindingPlan } from './plan.ts'
@@ -33,9 +41,12 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
   #epoch: bigint
   #sequence = 0n
   readonly #ending = new Set<Promise<void>>()
+  /** each of use once: a binding that comes back later went on from there */
+  readonly #seeds: Map<string, Seed>
 
   constructor(options: InventoryRunOptions) {
     this.#options = options
+    this.#seeds = new Map(options.seeds)
     this.#epoch = options.epoch
   }
 
@@ -54,10 +65,15 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
 
   /** Goes by this plan from now on; bindings that are not in it end. */
   follow(plan: InventoryPlan): void {
+    const before = this.#plan
     this.#plan = plan
-    this.#snapshot = undefined
+    if (!before || compositionText(before.composition) !== compositionText(plan.composition)) this.changed()
     this.#keep(plan.bindings)
-    for (const of of plan.bindings) this.#binding(of).follow(of, plan.isSuspended)
+    for (const of of plan.bindings) {
+      const binding = this.#binding(of)
+      binding.follow(of, plan.isSuspended)
+      if (before && before.generation !== plan.generation) binding.retry()
+    }
   }
 
   /** Takes away in each sink what was written there. */
@@ -117,7 +133,8 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
   #binding(plan: BindingPlan): Binding {
     const known = this.#bindings.get(plan.name)
     if (known) return known
-    const binding = new Binding(plan, this.#options.seeds.get(plan.name), { ...this.#options, source: this })
+    const binding = new Binding(plan, this.#seeds.get(plan.name), { ...this.#options, source: this })
+    this.#seeds.delete(plan.name)
     this.#bindings.set(plan.name, binding)
     return binding
   }

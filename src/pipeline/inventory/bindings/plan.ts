@@ -44,7 +44,7 @@ export interface BindingPlan {
   readonly maxPartBytes: number
   /** what becomes of what was written when the inventory goes */
   readonly deletionPolicy: 'Delete' | 'Retain'
-  readonly target: { readonly kind: 'ready'; readonly sink: ReadySink } | { readonly kind: 'blocked' } & Blocked
+  readonly target: { readonly kind: 'ready'; readonly sink: ReadySink } | ({ readonly kind: 'blocked' } & Blocked)
 }
 
 /** The references of an inventory, by family in this order. */

@@ -45,7 +45,10 @@ export async function resolveSink(
 ): Promise<Resolved> {
   const { spec } = object
   const { name, namespace = '', uid = '' } = object.metadata
-  const blocked = (problem: Blocked): Resolved => ({ found: { kind: 'blocked', spec, blocked: problem }, secrets: kept })
+  const blocked = (problem: Blocked): Resolved => ({
+    found: { kind: 'blocked', spec, blocked: problem },
+    secrets: kept,
+  })
   const faults = kollectFaults(SINK_KINDS[family], object, known)
   if (faults.length > 0)
     return blocked({
@@ -129,5 +132,8 @@ function identityOf(
   const where: Record<string, unknown> = { ...spec }
   for (const field of PACE) delete where[field]
   const versions = [...secrets.values()].map(({ version }) => version)
-  return createHash('sha256').update(canonicalJson([uid, where, cluster, versions])).digest('hex').slice(0, 32)
+  return createHash('sha256')
+    .update(canonicalJson([uid, where, cluster, versions]))
+    .digest('hex')
+    .slice(0, 32)
 }

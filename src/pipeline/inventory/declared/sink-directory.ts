@@ -74,7 +74,8 @@ export class SinkDirectory {
 
 function saysTheSame(a: FoundSink, b: FoundSink): boolean {
   if (a.spec?.exportMinInterval !== b.spec?.exportMinInterval) return false
-  if (a.spec?.snapshotWindow !== b.spec?.snapshotWindow || a.spec?.deletionPolicy !== b.spec?.deletionPolicy) return false
+  if (a.spec?.snapshotWindow !== b.spec?.snapshotWindow || a.spec?.deletionPolicy !== b.spec?.deletionPolicy)
+    return false
   if (a.kind === 'ready') return b.kind === 'ready' && a.sink.identity === b.sink.identity
   return b.kind === 'blocked' && a.blocked.reason === b.blocked.reason && a.blocked.message === b.blocked.message
 }

@@ -110,12 +110,12 @@ const degraded = (reason: string, message: string): readonly WantedCondition[] =
   condition('Degraded', 'True', reason, message),
 ]
 
-const condition = (
-  type: string,
-  status: Condition['status'],
-  reason: string,
-  message: string,
-): WantedCondition => ({ type, status, reason, message })
+const condition = (type: string, status: Condition['status'], reason: string, message: string): WantedCondition => ({
+  type,
+  status,
+  reason,
+  message,
+})
 
 const listed = (bindings: readonly BindingView[]): string => bindings.map(({ name }) => name).join(',')
 

@@ -23,7 +23,7 @@ export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now
   return {
     ...(stored.epoch !== undefined && { epoch: stored.epoch }),
     observedGeneration: facts.generation,
-    conditions: withConditions(stored.conditions, inventoryConditions(facts), facts.generation, now),
+    conditions: withConditions(stored.conditions, inventoryConditions(facts), facts.generation, now, ['SinkReachable']),
     ...(rows ? { itemCount: rows.itemCount } : stored.itemCount !== undefined && { itemCount: stored.itemCount }),
     ...(lastExportAt > 0 && { lastExportTime: timeText(lastExportAt) }),
     sinkExports: bindings.map((binding) => exportOf(stored, binding, now)),
@@ -54,11 +54,7 @@ function exportOf({ sinkExports = [] }: InventoryStatus, view: BindingView, now:
   }
 }
 
-const kept = ({
-  lastExportTime,
-  lastChecksum,
-  sinkIdentity,
-}: NonNullable<InventoryStatus['sinkExports']>[number]) => ({
+const kept = ({ lastExportTime, lastChecksum, sinkIdentity }: NonNullable<InventoryStatus['sinkExports']>[number]) => ({
   ...(lastExportTime !== undefined && { lastExportTime }),
   ...(lastChecksum !== undefined && { lastChecksum }),
   ...(sinkIdentity !== undefined && { sinkIdentity }),
@@ -71,16 +67,25 @@ function bindingCondition({ state, reason, message, behindSince }: BindingView):
   return { type: 'Synced', status: isSynced ? 'True' : 'False', reason, message: `${message}${behind}`.slice(0, 4096) }
 }
 
-/** Conditions of other types, which others write, stay. */
+/**
+ * The conditions with what is wanted of them. Those of other types stay, as others may write them.
+ * @param ours types that go where they are not wanted
+ */
 export function withConditions(
   stored: readonly Condition[] | undefined,
   wanted: readonly WantedCondition[],
   observedGeneration: number | undefined,
   now: number,
+  ours: readonly string[] = [],
 ): Condition[] {
-  let conditions: readonly Condition[] = stored ?? []
+  const gone = ours.filter((one) => !wanted.some(({ type }) => type === one))
+  let conditions: readonly Condition[] = (stored ?? []).filter(({ type }) => !gone.includes(type))
   for (const one of wanted)
-    conditions = setCondition(conditions, { ...one, ...(observedGeneration !== undefined && { observedGeneration }) }, now)
+    conditions = setCondition(
+      conditions,
+      { ...one, ...(observedGeneration !== undefined && { observedGeneration }) },
+      now,
+    )
   return [...conditions]
 }
 
@@ -92,7 +97,8 @@ export function statusPatch(
   const patch: Record<string, unknown> = {}
   for (const [field, value] of Object.entries(wanted))
     if (!isDeepStrictEqual(plain(stored[field]), plain(value))) patch[field] = value
-  for (const field of Object.keys(stored)) if (wanted[field] === undefined && stored[field] !== undefined) patch[field] = null
+  for (const field of Object.keys(stored))
+    if (wanted[field] === undefined && stored[field] !== undefined) patch[field] = null
   return Object.keys(patch).length > 0 ? patch : undefined
 }
 

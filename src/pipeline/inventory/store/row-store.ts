@@ -81,11 +81,6 @@ export class RowStore implements RowSink {
   departedSince(sequence: number): readonly Departure[] | undefined {
     return this.#departures.since(sequence)
   }
-
-  /** The object of the target is gone: that it was dropped need not be remembered. */
-  forget(key: TargetKey): void {
-    this.#dropped.delete(targetText(key))
-  }
 }
 
 interface TargetOptions {

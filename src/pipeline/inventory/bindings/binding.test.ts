@@ -1,0 +1,309 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Row } from '#extract'
+import { seconds } from '#model'
+import { Metrics, silentLogger } from '#runtime'
+import type { SinkObject, SinkPool } from '#sinks'
+import { ManualClock } from '../../../platform/controller/testing/manual-clock.ts'
+import { ExportMetrics } from '../metrics.ts'
+import { RowStore } from '../store/index.ts'
+import { MemoryPlace, memoryPool } from '../testing/memory-sink.ts'
+import { InventoryRun, type InventoryRunOptions } from './inventory-run.ts'
+import type { BindingPlan } from './plan.ts'
+
+const TARGET = { namespace: 'team-a', name: 'apps' }
+const WRITING = { cluster: 'west', namespace: 'team-a', inventory: 'apps' }
+
+const aRow = (name: string, value: unknown = 1): Row => ({
+  targetNamespace: 'team-a',
+  targetName: 'apps',
+  namespace: 'team-a',
+  name,
+  version: 'v1',
+  kind: 'Pod',
+  uid: `uid-${name}`,
+  attributes: { value },
+})
+
+const aSink = (name: string, identity = `id-${name}`) => ({
+  identity,
+  object: {
+    family: 'database',
+    uid: `uid-of-${name}-${identity}`,
+    declaration: { namespace: 'team-a', name, cluster: 'west', credentials: {}, spec: { type: 'postgres' } },
+  } as unknown as SinkObject, // of the spec only the type is looked at
+})
+
+const aPlan = (name: string, more: Partial<BindingPlan> = {}): BindingPlan => ({
+  name: `database/${name}`,
+  family: 'database',
+  namespace: 'team-a',
+  sinkName: name,
+  pace: { windowMs: 0, heartbeatMs: undefined },
+  maxPartBytes: 1000,
+  deletionPolicy: 'Delete',
+  target: { kind: 'ready', sink: aSink(name) },
+  ...more,
+})
+
+describe('bindings of an inventory', () => {
+  const clock = new ManualClock()
+  const ends: (() => PromiseLike<unknown>)[] = []
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end()
+  })
+
+  class World {
+    readonly places = { one: new MemoryPlace(() => clock.now()), two: new MemoryPlace(() => clock.now()) }
+    readonly pool: SinkPool = memoryPool(this.places)
+    readonly run: InventoryRun
+    readonly store = new RowStore(() => this.run.changed())
+    readonly rows = this.store.target(TARGET)
+    readonly metrics = new Metrics({}, { processMetrics: false })
+
+    constructor(more: Partial<InventoryRunOptions> = {}) {
+      this.run = new InventoryRun({
+        namespace: 'team-a',
+        name: 'apps',
+        epoch: 1n,
+        store: this.store,
+        seeds: new Map(),
+        pool: this.pool,
+        metrics: new ExportMetrics(this.metrics, { lags: () => [], rows: () => 0, waiting: () => [] }),
+        logger: silentLogger,
+        clock,
+        now: () => clock.now(),
+        random: () => 0.5,
+        onChange: () => undefined,
+        ...more,
+      })
+      ends.push(
+        () => this.run[Symbol.asyncDispose](),
+        () => this.pool[Symbol.asyncDispose](),
+      )
+    }
+
+    follow(...bindings: BindingPlan[]) {
+      this.run.follow({
+        generation: 1,
+        composition: { targets: [TARGET], onceEach: false },
+        bindings,
+        isSuspended: false,
+      })
+    }
+
+    views() {
+      return Object.fromEntries(this.run.bindings.map((binding) => [binding.view().name, binding.view()]))
+    }
+  }
+
+  it('export nothing before everything was read, then all of it', async () => {
+    const world = new World()
+    world.rows.put([aRow('a'), aRow('b')])
+    world.follow(aPlan('one'))
+    await clock.advance(seconds(60))
+    expect(world.places.one.attempts).toBe(0)
+    expect(world.views()['database/one']?.state).toBe('pending')
+    world.rows.setComplete(true)
+    await clock.advance(1)
+    expect(world.places.one.namesOf(WRITING)).toEqual(['a', 'b'])
+    expect(world.places.one.taken[0]?.delivery).toMatchObject({
+      complete: true,
+      itemCount: 2,
+      writing: WRITING,
+      generation: 1,
+    })
+  })
+
+  it('tell a sink that has the last snapshot what differs, and write 1 % for a change of 1 %', async () => {
+    const world = new World()
+    world.rows.put(Array.from({ length: 1000 }, (_, at) => aRow(String(at))))
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    world.rows.put(Array.from({ length: 10 }, (_, at) => aRow(String(at), 2)))
+    world.rows.remove([aRow('999')])
+    await clock.advance(1)
+    const last = world.places.one.taken.at(-1)
+    expect(last).toMatchObject({ byChanges: true, written: 10, removed: 1 })
+    expect(world.places.one.rowsOf(WRITING)).toHaveLength(999)
+  })
+
+  it('delete nothing while a target is incomplete, and what is gone once it is complete', async () => {
+    const world = new World()
+    world.rows.put([aRow('a'), aRow('b'), aRow('c')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    world.rows.setComplete(false)
+    world.rows.replace([aRow('c', 2), aRow('d')])
+    await clock.advance(1)
+    expect(world.places.one.namesOf(WRITING)).toEqual(['a', 'b', 'c', 'd'])
+    expect(world.places.one.taken.at(-1)).toMatchObject({ written: 2, removed: 0 })
+    world.rows.put([aRow('b')])
+    world.rows.setComplete(true)
+    await clock.advance(1)
+    expect(world.places.one.namesOf(WRITING)).toEqual(['b', 'c', 'd'])
+    expect(world.places.one.taken.at(-1)).toMatchObject({ byChanges: true, removed: 1 })
+    const { written, removed } = world.places.one.taken.at(-1) ?? {}
+    expect([written, removed]).toEqual([1, 1])
+  })
+
+  it('do not wait for each other: one that hangs keeps no other from its rows', async () => {
+    const world = new World()
+    world.places.one.trouble = 'hang'
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'), aPlan('two'))
+    await clock.advance(1)
+    for (const name of ['b', 'c']) {
+      world.rows.put([aRow(name)])
+      await clock.advance(seconds(1))
+    }
+    expect(world.places.two.namesOf(WRITING)).toEqual(['a', 'b', 'c'])
+    expect(world.places.one.taken).toEqual([])
+    const [one, two] = world.run.bindings
+    expect(one?.lagMs).toBeGreaterThanOrEqual(seconds(2))
+    expect(two?.lagMs).toBe(0)
+  })
+
+  it('give a sink that was away for an hour the latest, once, and lose nothing', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'), aPlan('two'))
+    await clock.advance(1)
+    world.places.one.trouble = 'transient'
+    for (let minute = 0; minute < 60; minute++) {
+      world.rows.put([aRow(`m${minute}`)])
+      await clock.advance(seconds(60))
+    }
+    expect(world.views()['database/one']).toMatchObject({
+      state: 'failing',
+      reason: 'Transient',
+      errorClass: 'transient',
+    })
+    expect(world.views()['database/two']).toMatchObject({ state: 'exported' })
+    world.places.one.trouble = undefined
+    const before = world.places.one.taken.length
+    await expect
+      .poll(async () => {
+        await clock.advance(seconds(300))
+        return world.places.one.taken.length
+      })
+      .toBe(before + 1)
+    expect(world.places.one.namesOf(WRITING)).toEqual(world.places.two.namesOf(WRITING))
+    expect(world.views()['database/one']?.behindSince).toBeUndefined()
+  })
+
+  it('never write identical content again: not after a flip that a window swallowed, not after a restart', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    const plan = aPlan('one', { pace: { windowMs: seconds(60), heartbeatMs: undefined } })
+    world.follow(plan)
+    await clock.advance(1)
+    world.rows.put([aRow('a', 2)])
+    world.rows.put([aRow('a', 1)])
+    await clock.advance(seconds(600))
+    expect(world.places.one.attempts).toBe(1)
+
+    const { lastChecksum = '', lastExportAt = 0, identity = '' } = world.views()['database/one'] ?? {}
+    const seeds = new Map([['database/one', { checksum: lastChecksum, at: lastExportAt, identity }]])
+    const again = new World({ seeds, epoch: 2n })
+    again.rows.put([aRow('a')])
+    again.follow(plan)
+    await clock.advance(1)
+    again.rows.setComplete(true)
+    await clock.advance(seconds(600))
+    expect(again.places.one.attempts).toBe(0)
+    expect(again.views()['database/one']?.state).toBe('current')
+    again.rows.put([aRow('b')])
+    await clock.advance(1)
+    expect(again.places.one.taken).toHaveLength(1)
+    expect(again.places.one.taken[0]?.delivery.position).toEqual({ epoch: 2n, sequence: 1n })
+  })
+
+  it('write all anew to a sink that became another one', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    world.places.one.held.clear()
+    world.follow(aPlan('one', { target: { kind: 'ready', sink: aSink('one', 'rotated') } }))
+    await clock.advance(1)
+    expect(world.places.one.namesOf(WRITING)).toEqual(['a'])
+    expect(world.places.one.taken.at(-1)?.delivery.changes).toBeUndefined()
+  })
+
+  it('go past what the sink holds of a start with a later clock', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.places.one.held.set('west/team-a/apps', { position: { epoch: 77n, sequence: 5n }, rows: new Map() })
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    expect(world.places.one.namesOf(WRITING)).toEqual(['a'])
+    expect(world.places.one.taken[0]?.delivery.position.epoch).toBe(78n)
+  })
+
+  it('say so when another writer has the same identity, and write nothing', async () => {
+    const world = new World()
+    world.places.one.trouble = 'conflict'
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    expect(world.views()['database/one']).toMatchObject({ state: 'failing', reason: 'WriterConflict' })
+    expect(world.places.one.taken).toEqual([])
+    expect(await world.metrics.registry.metrics()).toContain('kollect_export_conflicts_total 1')
+  })
+
+  it('give databases a sign of life each interval that holds no row', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one', { pace: { windowMs: 0, heartbeatMs: seconds(30) } }))
+    await clock.advance(seconds(95))
+    expect(world.places.one.taken.map(({ written, removed }) => [written, removed])).toEqual([
+      [1, 0],
+      [0, 0],
+      [0, 0],
+      [0, 0],
+    ])
+    expect(world.places.one.taken.slice(1).every(({ delivery }) => delivery.changes?.put.length === 0)).toBe(true)
+  })
+
+  it('take away what they wrote when the inventory goes, and keep at it', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    const plans = [aPlan('one'), aPlan('two', { deletionPolicy: 'Retain' })]
+    world.follow(...plans)
+    await clock.advance(1)
+    world.places.one.trouble = 'transient'
+    world.run.remove({
+      generation: 1,
+      composition: { targets: [], onceEach: false },
+      bindings: plans,
+      isSuspended: false,
+    })
+    await clock.advance(1)
+    expect(world.run.bindings.map(({ removal }) => removal.kind)).toEqual(['failed', 'done'])
+    world.places.one.trouble = undefined
+    await clock.advance(seconds(10))
+    expect(world.run.bindings.map(({ removal }) => removal.kind)).toEqual(['done', 'done'])
+    expect(world.places.one.removed).toEqual(['west/team-a/apps'])
+    expect(world.places.two.namesOf(WRITING)).toEqual(['a'])
+  })
+
+  it('end at once with their owner, also in the middle of an export', async () => {
+    const world = new World()
+    world.places.one.trouble = 'hang'
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    expect(world.places.one.attempts).toBe(1)
+    await world.run[Symbol.asyncDispose]()
+    expect(world.run.bindings).toEqual([])
+  })
+})

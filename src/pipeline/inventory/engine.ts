@@ -1,0 +1,210 @@
+import { Controller, type Informer, onReferredChange, type Trigger } from '#controller'
+import type { KollectKnown } from '#kinds'
+import type { KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
+import { type Clock, steadyClock, systemClock } from '#model'
+import type { Logger, Metrics } from '#runtime'
+import { type SinkContext, type SinkFamily, SinkPool } from '#sinks'
+import { SinkDirectory } from './declared/sink-directory.ts'
+import { ExportMetrics, type Lag } from './metrics.ts'
+import { type InventoryInformers, inventoryResources } from './objects.ts'
+import { ConnectionTestReconciler } from './reconcile/connection-tests.ts'
+import { EventRecorder } from './reconcile/event-recorder.ts'
+import { clusterInventory, type InventoryKind, namespacedInventory } from './reconcile/inventory-kinds.ts'
+import { InventoryReconciler, sinksOf } from './reconcile/inventory-reconciler.ts'
+import { SinkReconciler } from './reconcile/sink-reconciler.ts'
+import { changesChoice, keysOf, onSpecOrAnnotations } from './reconcile/triggers.ts'
+import type { RowSink } from './rows.ts'
+import { DirtySet, RowStore } from './store/index.ts'
+
+/** What inventories and sinks of one cluster need to run. */
+export interface InventoryEngineOptions {
+  /** of this cluster */
+  readonly kube: KubeClient
+  /** not started: a Manager does, with the controllers */
+  readonly informers: InventoryInformers
+  /** identity of this cluster in sinks that say none; '' : such sinks are refused */
+  readonly cluster: string
+  /** by what objects are judged, as at admission; without their scopes */
+  readonly known: KollectKnown
+  /** what sinks get from the process */
+  readonly sinks: SinkContext
+  /** default: one of its own */
+  readonly pool?: SinkPool
+  readonly logger: Logger
+  readonly metrics: Metrics
+  /** of the wall: times in statuses */
+  readonly clock?: Clock
+  /** measures how long something takes, whatever the clock of the wall is set to */
+  readonly steady?: Clock
+  readonly random?: () => number
+}
+
+const FAMILIES = ['database', 'snapshot', 'event'] as const
+/** Namespaces come and change their labels by the hundred: roll-ups look once for all of them, after so long in ms. */
+const NAMESPACES_CALM_MS = 500
+
+/**
+ * Inventories of one cluster: takes the rows of targets, and runs what brings them to sinks. Its controllers go to a Manager, and `lead`
+ * with them: what runs ends when this process does not lead any more.
+ */
+export class InventoryEngine implements AsyncDisposable {
+  /** where targets put their rows */
+  readonly rows: RowSink
+  readonly controllers: readonly Controller[]
+  readonly #store: RowStore
+  readonly #dirty: DirtySet
+  readonly #pool: SinkPool
+  readonly #ownsPool: boolean
+  readonly #inventories: readonly InventoryReconciler[]
+
+  static open(options: InventoryEngineOptions): InventoryEngine {
+    return new InventoryEngine(options)
+  }
+
+  private constructor(options: InventoryEngineOptions) {
+    const { kube, informers, known, logger, random = Math.random } = options
+    const [clock, steady] = [options.clock ?? systemClock, options.steady ?? steadyClock]
+    const now = () => clock.now()
+    this.#pool = options.pool ?? new SinkPool({ context: options.sinks })
+    this.#ownsPool = options.pool === undefined
+    this.#store = new RowStore((namespace) => this.#dirty.add(namespace))
+    this.#dirty = new DirtySet((namespaces) => {
+      for (const namespace of namespaces) for (const one of this.#inventories) one.rowsChanged(namespace)
+    }, steady)
+    this.rows = this.#store
+    const metrics = new ExportMetrics(options.metrics, {
+      lags: () => this.#lags(),
+      rows: () => this.#store.size,
+      waiting: () => this.controllers.map(({ name, load }) => [name, load.waiting] as const),
+    })
+    const directory = new SinkDirectory(now)
+    const recorder = new EventRecorder(kube, logger, now)
+    const shared = { kube, directory, pool: this.#pool, known, recorder, metrics, clock, random }
+    const controllers = new Map<string, Controller>()
+    const add = (controller: Controller) => controllers.set(controller.name, controller)
+
+    const inventories = [namespacedInventory, clusterInventory].map((of) => {
+      const objects = objectsOf(of, informers)
+      const reconciler: InventoryReconciler = new InventoryReconciler({
+        ...shared,
+        of,
+        objects,
+        informers,
+        logger,
+        run: { pool: this.#pool, metrics, logger, clock: steady, now, random, store: this.#store },
+        enqueue: (key, afterMs) => controllers.get(reconciler.name)?.enqueue(key, afterMs),
+      })
+      add(
+        new Controller({
+          reconciler,
+          triggers: of.isRollUp ? rollUpTriggers(informers, controllers) : inventoryTriggers(informers),
+          concurrency: 3,
+          logger,
+          clock: steady,
+          random,
+        }),
+      )
+      return { reconciler, objects }
+    })
+    this.#inventories = inventories.map(({ reconciler }) => reconciler)
+    // What a sink is decides over every inventory that may name it.
+    directory.onChange(({ namespace }) => {
+      for (const { reconciler, objects } of inventories) {
+        const own = reconciler.name === 'inventories' ? namespace : undefined
+        for (const key of keysOf(objects, own)) controllers.get(reconciler.name)?.enqueue(key)
+      }
+    })
+    for (const family of FAMILIES) {
+      const objects = sinksOf(informers, family)
+      const reconciler = new SinkReconciler({
+        ...shared,
+        family,
+        objects,
+        resource: SINK_RESOURCES[family],
+        cluster: options.cluster,
+        scopesOf: (namespace) => informers.scopes.list().filter(({ metadata }) => metadata.namespace === namespace),
+      })
+      const ofScopes = onReferredChange(informers.scopes, ({ key }) => keysOf(objects, key.namespace))
+      const triggers = [onSpecOrAnnotations(objects), ofScopes]
+      add(new Controller({ reconciler, triggers, concurrency: 5, logger, clock: steady, random }))
+    }
+    const tests = new ConnectionTestReconciler({ ...shared, informers })
+    const triggers = [onSpecOrAnnotations(informers.connectionTests)]
+    add(new Controller({ reconciler: tests, triggers, concurrency: 5, logger, clock: steady, random }))
+    this.controllers = [...controllers.values()]
+  }
+
+  /** Lets inventories run until the signal, and then ends them: for `whileLeading` of the Manager. */
+  async lead(signal: AbortSignal): Promise<void> {
+    for (const one of this.#inventories) one.begin()
+    if (!signal.aborted)
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    await this.#end()
+  }
+
+  /** Ends what runs and closes the sinks; the Manager has stopped the controllers before. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#dirty[Symbol.asyncDispose]()
+    await this.#end()
+    if (this.#ownsPool) await this.#pool[Symbol.asyncDispose]()
+  }
+
+  async #end(): Promise<void> {
+    await Promise.all(this.#inventories.map((one) => one.end()))
+  }
+
+  *#lags(): Generator<Lag> {
+    for (const one of this.#inventories) {
+      for (const [key, run] of one.runs()) {
+        const slash = key.indexOf('/')
+        const of = { namespace: slash < 0 ? '' : key.slice(0, slash), inventory: key.slice(slash + 1) }
+        for (const binding of run.bindings) yield { ...of, sink: binding.view().name, lagMs: binding.lagMs }
+      }
+    }
+  }
+}
+
+const SINK_RESOURCES: Readonly<Record<SinkFamily, Resource<KubeObject>>> = {
+  database: inventoryResources.databaseSinks as unknown as Resource<KubeObject>,
+  snapshot: inventoryResources.snapshotSinks as unknown as Resource<KubeObject>,
+  event: inventoryResources.eventSinks as unknown as Resource<KubeObject>,
+}
+
+const objectsOf = ({ isRollUp }: InventoryKind, { inventories, clusterInventories }: InventoryInformers) =>
+  (isRollUp ? clusterInventories : inventories) as unknown as Informer<KubeObject> // read by its own kind only
+
+function inventoryTriggers(informers: InventoryInformers): readonly Trigger[] {
+  const inventories = informers.inventories as unknown as Informer<KubeObject>
+  const ofNamespace = ({ namespace }: ObjectKey) => keysOf(inventories, namespace ?? '')
+  return [
+    onSpecOrAnnotations(inventories),
+    onReferredChange(informers.targets, (change) => (change.kind === 'changed' ? [] : ofNamespace(change.key))),
+    onReferredChange(informers.scopes, ({ key }) => ofNamespace(key)),
+    ...FAMILIES.map((family) => onReferredChange(sinksOf(informers, family), comingAndGoing(ofNamespace))),
+  ]
+}
+
+function rollUpTriggers(
+  informers: InventoryInformers,
+  controllers: ReadonlyMap<string, Controller>,
+): readonly Trigger[] {
+  const rollUps = informers.clusterInventories as unknown as Informer<KubeObject>
+  const all = () => keysOf(rollUps)
+  return [
+    onSpecOrAnnotations(rollUps),
+    onReferredChange(informers.clusterTargets, (change) => (changesChoice(change) ? all() : [])),
+    onReferredChange(informers.clusterScopes, all),
+    onReferredChange(informers.namespaces, (change) => {
+      if (changesChoice(change))
+        for (const key of all()) controllers.get('cluster-inventories')?.enqueue(key, NAMESPACES_CALM_MS)
+      return []
+    }),
+    ...FAMILIES.map((family) => onReferredChange(sinksOf(informers, family), comingAndGoing(all))),
+  ]
+}
+
+/** That a sink is there, or is not, says the informer; what it is, the directory. */
+const comingAndGoing =
+  (keys: (key: ObjectKey) => readonly ObjectKey[]) =>
+  ({ kind, key }: { readonly kind: string; readonly key: ObjectKey }) =>
+    kind === 'changed' ? [] : keys(key)

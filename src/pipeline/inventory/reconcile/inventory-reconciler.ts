@@ -1,0 +1,344 @@
+import { againAfter, done, type Informer, keyText, type Outcome, type Reconciler } from '#controller'
+import { type Fault, type KollectKnown, kollectFaults } from '#kinds'
+import { isKubeError, type KubeClient, type KubeObject, type ObjectKey } from '#kube'
+import { type Clock, minutes, seconds } from '#model'
+import type { Logger } from '#runtime'
+import type { SinkFamily } from '#sinks'
+import type { Seed } from '../bindings/binding.ts'
+import { InventoryRun, type InventoryRunOptions } from '../bindings/inventory-run.ts'
+import { type BindingPlan, type FoundSink, planBindings } from '../bindings/plan.ts'
+import type { Composition } from '../compose.ts'
+import type { SinkDirectory, SinkPlace } from '../declared/sink-directory.ts'
+import type { InventoryInformers } from '../objects.ts'
+import {
+  type InventoryStatus,
+  inventoryStatus,
+  type StatusFacts,
+  statusPatch,
+  timeOf,
+} from '../status/inventory-status.ts'
+import type { EventRecorder, Said } from './event-recorder.ts'
+import { addFinalizer, removeFinalizer } from './finalizer.ts'
+import {
+  type AnyInventory,
+  type AnyInventorySpec,
+  ceilingsOf,
+  type InventoryKind,
+  type NoTargets,
+} from './inventory-kinds.ts'
+import { news } from './news.ts'
+import { GIVE_UP_CLEANUP } from './words.ts'
+
+export interface InventoryReconcilerOptions {
+  readonly of: InventoryKind
+  readonly kube: KubeClient
+  readonly objects: Informer<KubeObject>
+  readonly informers: InventoryInformers
+  readonly directory: SinkDirectory
+  readonly known: KollectKnown
+  readonly recorder: EventRecorder
+  readonly run: Omit<InventoryRunOptions, 'namespace' | 'name' | 'epoch' | 'seeds' | 'onChange'>
+  readonly logger: Logger
+  readonly clock: Clock
+  readonly enqueue: (key: ObjectKey, afterMs?: number) => void
+}
+
+/** Reason of a binding whose sink nobody looked at since the process started. */
+const UNSEEN = 'Unseen'
+const isUnseen = ({ target }: BindingPlan) => target.kind === 'blocked' && target.reason === UNSEEN
+
+/** Statuses that only count otherwise are written at most so often, ms. */
+const COUNTS_EVERY_MS = seconds(5)
+/** How often a roll-up without targets looks for some, ms. */
+const TARGETS_AGAIN_MS = seconds(30)
+
+/** Brings inventories of one kind from the API to their bindings, and how those stand back into their statuses. */
+export class InventoryReconciler implements Reconciler {
+  readonly name: string
+  readonly #options: InventoryReconcilerOptions
+  readonly #runs = new Map<string, { readonly uid: string; readonly run: InventoryRun }>()
+  readonly #writtenAt = new Map<string, number>()
+  #isClosed = false
+
+  constructor(options: InventoryReconcilerOptions) {
+    this.name = options.of.isRollUp ? 'cluster-inventories' : 'inventories'
+    this.#options = options
+  }
+
+  /** Inventories that run here, by their keys. */
+  runs(): Iterable<readonly [string, InventoryRun]> {
+    return [...this.#runs].map(([key, { run }]) => [key, run] as const)
+  }
+
+  /** Rows of targets in this namespace changed; '' for those of cluster targets. */
+  rowsChanged(namespace: string): void {
+    const { of, objects, enqueue } = this.#options
+    for (const { metadata } of objects.list()) {
+      const ofNamespace = of.isRollUp ? '' : (metadata.namespace ?? '')
+      if (ofNamespace !== namespace) continue
+      const key = keyOf(metadata)
+      const run = this.#runs.get(keyText(key))?.run
+      run?.changed()
+      // Its bindings go on at once; how many rows there are is told a little later.
+      enqueue(key, run?.wasComplete ? COUNTS_EVERY_MS : 0)
+    }
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const object = this.#options.objects.get(key) as AnyInventory | undefined // of this kind, under our schema
+    if (!object) return this.#end(key)
+    const { of, kube } = this.#options
+    const hasFinalizer = object.metadata.finalizers?.includes(of.finalizer) ?? false
+    if (object.metadata.deletionTimestamp) return hasFinalizer ? this.#cleanUp(key, object, signal) : this.#end(key)
+    if (hasFinalizer) return this.#follow(key, object, signal)
+    const ours = await addFinalizer(kube, of.resource, object as KubeObject, of.finalizer, signal)
+    if (!ours) return done
+    this.#options.objects.wrote(ours)
+    return this.#follow(key, ours as AnyInventory, signal)
+  }
+
+  /** This process leads: inventories may run. */
+  begin(): void {
+    this.#isClosed = false
+  }
+
+  /** Ends all that runs, until `begin`. */
+  async end(): Promise<void> {
+    this.#isClosed = true
+    const runs = [...this.#runs.values()]
+    this.#runs.clear()
+    await Promise.all(runs.map(({ run }) => run[Symbol.asyncDispose]()))
+  }
+
+  async #follow(key: ObjectKey, object: AnyInventory, signal: AbortSignal): Promise<Outcome> {
+    const { of, informers, clock } = this.#options
+    const spec = object.spec as AnyInventorySpec
+    const faults = this.#faults(object)
+    const chosen = of.composition(object, informers, clock.now())
+    const blocked = faults.length > 0 ? invalid(faults) : 'message' in chosen ? noTargets(chosen) : undefined
+    const run = await this.#run(key, object, signal)
+    if (!run) return done
+    const bindings = faults.length > 0 ? [] : this.#plans(object, (place) => this.#find(place, 'now'))
+    const composition: Composition = 'message' in chosen ? { targets: [], onceEach: false } : chosen
+    const isSuspended = spec.suspend === true
+    const generation = object.metadata.generation ?? 0
+    run.follow({ generation, composition, bindings, isSuspended: isSuspended || blocked !== undefined })
+    // Sinks are looked at when the process starts: what was said of them until then still holds.
+    if (bindings.some(isUnseen)) return done
+    const snapshot = blocked ? undefined : run.latest()
+    const facts: StatusFacts = {
+      generation,
+      isSuspended,
+      isRollUp: of.isRollUp,
+      ...(blocked && { blocked }),
+      bindings: run.bindings.map((binding) => binding.view()),
+      ...(snapshot && {
+        rows: { itemCount: snapshot.itemCount, waitsFor: snapshot.waitsFor, wasComplete: run.wasComplete },
+      }),
+      ...(snapshot &&
+        of.isRollUp && { rollUp: { targetCount: composition.targets.length, shards: snapshot.shards() } }),
+    }
+    const laterMs = await this.#say(key, object, facts, signal)
+    const waitsForTargets = 'message' in chosen && chosen.isYoung
+    if (waitsForTargets) return againAfter(TARGETS_AGAIN_MS)
+    return laterMs > 0 ? againAfter(laterMs) : done
+  }
+
+  #faults(object: AnyInventory): readonly Fault[] {
+    const { of, known, informers } = this.#options
+    return kollectFaults(of.kind, object, { ...known, scopes: of.scopes(object, informers) })
+  }
+
+  #plans(object: AnyInventory, find: (place: SinkPlace) => FoundSink): readonly BindingPlan[] {
+    const { of, informers, known } = this.#options
+    return planBindings({
+      spec: object.spec as AnyInventorySpec,
+      namespace: of.sinkNamespace(object),
+      ceilings: ceilingsOf(of.scopes(object, informers)),
+      maxExportBytes: known.maxExportBytes,
+      find: (family, namespace, name) => find({ family, namespace, name }),
+    })
+  }
+
+  #find(place: SinkPlace, when: 'now' | 'cleaning'): FoundSink {
+    const { directory, informers } = this.#options
+    const found = directory.get(place) ?? (when === 'cleaning' ? directory.departed(place) : undefined)
+    if (found) return found
+    const isThere = sinksOf(informers, place.family).get(place) !== undefined
+    return {
+      kind: 'blocked',
+      blocked: isThere
+        ? { reason: UNSEEN, message: 'the sink was not looked at yet', errorClass: 'transient' }
+        : {
+            reason: 'SinkNotFound',
+            message: `there is no ${place.family} sink ${place.namespace}/${place.name}: create it, or name another one`,
+            errorClass: 'terminal',
+          },
+    }
+  }
+
+  /** The run of this very object; made with an epoch greater than every one before. */
+  async #run(key: ObjectKey, object: AnyInventory, signal: AbortSignal): Promise<InventoryRun | undefined> {
+    const text = keyText(key)
+    const uid = object.metadata.uid ?? ''
+    const known = this.#runs.get(text)
+    if (known?.uid === uid) return known.run
+    if (known) await this.#stop(text)
+    const epoch = await this.#nextEpoch(key, object, signal)
+    if (epoch === undefined || this.#isClosed) return undefined
+    const { run: options, enqueue } = this.#options
+    const run = new InventoryRun({
+      ...options,
+      namespace: key.namespace ?? '',
+      name: key.name,
+      epoch: BigInt(epoch),
+      seeds: seedsOf(object.status as InventoryStatus | undefined),
+      onChange: () => enqueue(key),
+    })
+    this.#runs.set(text, { uid, run })
+    return run
+  }
+
+  /** Kept in the status, so that it grows although the clock was set back; onto the version that was read, so that two never share one. */
+  async #nextEpoch(key: ObjectKey, object: AnyInventory, signal: AbortSignal): Promise<number | undefined> {
+    const { kube, of, clock, objects } = this.#options
+    const before = (object.status as InventoryStatus | undefined)?.epoch ?? 0
+    const epoch = Math.max(before + 1, clock.now())
+    const body = { metadata: { resourceVersion: object.metadata.resourceVersion }, status: { epoch } }
+    try {
+      objects.wrote(await kube.patch(of.resource, key, body, { kind: 'merge', subresource: 'status', signal }))
+      return epoch
+    } catch (error) {
+      if (isKubeError(error, 'not_found')) return undefined
+      throw error
+    }
+  }
+
+  /** @returns after how long what was left out is due, ms; 0: nothing was */
+  async #say(key: ObjectKey, object: AnyInventory, facts: StatusFacts, signal: AbortSignal): Promise<number> {
+    const { kube, of, clock, objects, recorder } = this.#options
+    const latest = (objects.get(key) ?? object) as AnyInventory
+    const stored = (latest.status ?? {}) as InventoryStatus
+    const wanted = inventoryStatus(stored, facts, clock.now())
+    const patch = statusPatch(stored, wanted)
+    if (!patch) return 0
+    const text = keyText(key)
+    const heard = news(stored, wanted)
+    const elapsedMs = Math.max(0, clock.now() - (this.#writtenAt.get(text) ?? Number.NEGATIVE_INFINITY))
+    if (!heard.isNews && elapsedMs < COUNTS_EVERY_MS) return COUNTS_EVERY_MS - elapsedMs
+    try {
+      objects.wrote(
+        await kube.patch(of.resource, key, { status: patch }, { kind: 'merge', subresource: 'status', signal }),
+      )
+    } catch (error) {
+      if (isKubeError(error, 'not_found')) return 0 // deleted meanwhile: its key comes again
+      throw error
+    }
+    this.#writtenAt.set(text, clock.now())
+    for (const said of heard.events) await recorder.say(named(latest, of), said, signal)
+    return 0
+  }
+
+  async #cleanUp(key: ObjectKey, object: AnyInventory, signal: AbortSignal): Promise<Outcome> {
+    const { of, kube } = this.#options
+    if (object.metadata.annotations?.[GIVE_UP_CLEANUP] === 'true') {
+      await this.#tell(
+        object,
+        { type: 'Warning', reason: 'CleanupGivenUp', message: 'what it wrote stays in its sinks' },
+        signal,
+      )
+      await removeFinalizer(kube, of.resource, object as KubeObject, of.finalizer, signal)
+      return this.#end(key)
+    }
+    const run = await this.#run(key, object, signal)
+    if (!run) return done
+    const written = new Set(
+      (object.status as InventoryStatus | undefined)?.sinkExports
+        ?.filter(({ lastExportTime }) => lastExportTime !== undefined)
+        .map(({ name }) => name),
+    )
+    const plans = this.#plans(object, (place) => this.#find(place, 'cleaning'))
+    if (plans.some(isUnseen)) return done
+    // Where nothing ever arrived, and nothing can, there is nothing to take away.
+    const bindings = plans.filter(({ name, target }) => target.kind === 'ready' || written.has(name))
+    run.remove({
+      generation: object.metadata.generation ?? 0,
+      composition: { targets: [], onceEach: false },
+      bindings,
+      isSuspended: false,
+    })
+    const removals = run.bindings.map((binding) => binding.removal)
+    if (removals.every(({ kind }) => kind === 'done')) {
+      await removeFinalizer(kube, of.resource, object as KubeObject, of.finalizer, signal)
+      return this.#end(key)
+    }
+    const failed = removals.flatMap((removal) => (removal.kind === 'failed' ? [removal] : []))
+    if (failed.length === 0) return done // it says when it ends
+    const isTerminal = failed.some(({ errorClass }) => errorClass === 'terminal')
+    const said = failed.map(({ message }) => message).join('; ')
+    const blocked = {
+      reason: isTerminal ? 'CleanupTerminal' : 'Progressing',
+      message: `what it wrote cannot be taken away: ${said}. Mend the sink, or annotate the inventory with ${GIVE_UP_CLEANUP}=true to leave it there`,
+    }
+    const views = run.bindings.map((binding) => binding.view())
+    await this.#say(
+      key,
+      object,
+      { generation: object.metadata.generation ?? 0, isSuspended: false, blocked, bindings: views },
+      signal,
+    )
+    return againAfter(minutes(60))
+  }
+
+  async #tell(object: AnyInventory, said: Said, signal: AbortSignal): Promise<void> {
+    await this.#options.recorder.say(named(object, this.#options.of), said, signal)
+  }
+
+  async #end(key: ObjectKey): Promise<Outcome> {
+    await this.#stop(keyText(key))
+    this.#writtenAt.delete(keyText(key))
+    return done
+  }
+
+  async #stop(text: string): Promise<void> {
+    const known = this.#runs.get(text)
+    this.#runs.delete(text)
+    await known?.run[Symbol.asyncDispose]()
+  }
+}
+
+/** The sinks of a family. */
+export const sinksOf = (informers: InventoryInformers, family: SinkFamily): Informer<KubeObject> => {
+  const { databaseSinks, snapshotSinks, eventSinks } = informers
+  return { database: databaseSinks, snapshot: snapshotSinks, event: eventSinks }[
+    family
+  ] as unknown as Informer<KubeObject>
+}
+
+const keyOf = ({ name, namespace }: KubeObject['metadata']): ObjectKey => (namespace ? { name, namespace } : { name })
+
+/** Objects of lists do not say their kind. */
+const named = (object: AnyInventory, { kind, resource: { group, version } }: InventoryKind): KubeObject => ({
+  ...object,
+  apiVersion: `${group}/${version}`,
+  kind,
+})
+
+const invalid = (faults: readonly Fault[]) => ({
+  reason: 'InvalidSpec',
+  message: faults
+    .map(({ path, message }) => `${path} ${message}`)
+    .join('; ')
+    .slice(0, 4096),
+})
+
+const noTargets = ({ isYoung, message }: NoTargets) => ({ reason: isYoung ? 'Progressing' : 'NoTargets', message })
+
+/** What earlier starts exported, as the status says it. */
+function seedsOf(status: InventoryStatus | undefined): ReadonlyMap<string, Seed> {
+  const seeds = new Map<string, Seed>()
+  for (const { name, lastChecksum, lastExportTime, sinkIdentity } of status?.sinkExports ?? [])
+    if (lastChecksum && sinkIdentity)
+      seeds.set(name, { checksum: lastChecksum, at: timeOf(lastExportTime), identity: sinkIdentity })
+  return seeds
+}

@@ -1,0 +1,21 @@
+import { SinkError, type SinkObject, type SinkPool } from '#sinks'
+
+/** What came of looking at a sink. */
+export interface ProbeAnswer {
+  readonly isVerified: boolean
+  /** with its warnings, in a bounded text */
+  readonly message: string
+}
+
+/** Looks whether the sink can be written to. Throws for the signal only. */
+export async function probeSink(pool: SinkPool, object: SinkObject, signal: AbortSignal): Promise<ProbeAnswer> {
+  try {
+    const { verified, message, warnings } = await pool.use(object, (sink, until) => sink.probe(until), signal)
+    return { isVerified: verified, message: [message, ...warnings].join('; ').slice(0, 4096) }
+  } catch (error) {
+    signal.throwIfAborted()
+    // Anything else than a driver's own words may hold what it must not.
+    const message = error instanceof SinkError ? error.message : 'the sink could not be looked at'
+    return { isVerified: false, message: message.slice(0, 4096) }
+  }
+}
