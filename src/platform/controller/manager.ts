@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { KubeObject } from '#kube'
 import type { Logger, Part } from '#runtime'
 import type { Controller } from './controller.ts'
@@ -29,6 +30,7 @@ export class Manager implements Part {
   constructor(options: ManagerOptions) {
     this.name = options.name ?? 'manager'
     this.#options = options
+    setMaxListeners(0, this.#stop.signal) // each informer waits with it, and there may be many
   }
 
   /** Whether the controllers are at work here. */

@@ -81,6 +81,7 @@ export class Binding implements AsyncDisposable {
   #isOurs = false
   #failure: { readonly reason: string; readonly message: string } | undefined
   #behindSince: number | undefined
+  #isSuspended = false
   #overtakenTimes = 0
   #removal: RemovalView = { kind: 'running' }
 
@@ -98,6 +99,7 @@ export class Binding implements AsyncDisposable {
   /** Goes by this plan from now on. What failed is tried again where the plan differs. */
   follow(plan: BindingPlan, isSuspended: boolean): void {
     const before = this.#plan
+    this.#isSuspended = isSuspended
     this.#plan = plan
     this.#aim(plan, isSuspended ? 'rest' : 'export')
     if (JSON.stringify(before.pace) !== JSON.stringify(plan.pace) || before.maxPartBytes !== plan.maxPartBytes)
@@ -128,9 +130,9 @@ export class Binding implements AsyncDisposable {
     return this.#removal
   }
 
-  /** how long the sink has lacked something, ms; 0: it lacks nothing */
+  /** how long the sink has lacked something, ms; 0: it lacks nothing, or is not to get it */
   get lagMs(): number {
-    return this.#behindSince === undefined ? 0 : Math.max(0, this.#options.now() - this.#behindSince)
+    return this.#behindSince === undefined || this.#isSuspended ? 0 : Math.max(0, this.#options.now() - this.#behindSince)
   }
 
   view(): BindingView {
@@ -180,6 +182,7 @@ export class Binding implements AsyncDisposable {
     }
     if (plan.target.kind === 'blocked') {
       this.#goal = { kind: 'rest' }
+      if (!this.#exported) this.#behindSince ??= this.#options.now()
       if (kind === 'remove')
         this.#removal = { kind: 'failed', message: plan.target.message, errorClass: plan.target.errorClass }
       return
@@ -241,7 +244,9 @@ export class Binding implements AsyncDisposable {
       if (snapshot) this.#caughtUp()
       return undefined
     }
-    if (snapshot) await this.#deliver(goal.sink, snapshot)
+    if (!snapshot) return undefined
+    if (decision.kind === 'export') this.#behindSince ??= this.#options.now()
+    await this.#deliver(goal.sink, snapshot)
     return 0
   }
 

@@ -1,0 +1,499 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type Condition, Manager } from '#controller'
+import type { Row } from '#extract'
+import type { KollectClusterInventoryStatus, KollectSinkStatus } from '#kinds'
+import { events, isKubeError, type KubeObject, type Resource, secrets } from '#kube'
+import { seconds } from '#model'
+import { Metrics, silentLogger } from '#runtime'
+import { InventoryEngine, inventoryInformers, inventoryResources } from './index.ts'
+import { GIVE_UP_CLEANUP, PREVIEW, TEST_CONNECTION } from './reconcile/words.ts'
+import { clusters, type TestCluster } from './testing/cluster.ts'
+import { MemoryPlace, memoryPool, sinkContext } from './testing/memory-sink.ts'
+
+const NAMESPACE = 'team-a'
+const API = { apiVersion: 'kollect.dev/v1alpha1' }
+const WRITING = { cluster: 'west', namespace: NAMESPACE, inventory: 'apps' }
+const {
+  inventories,
+  clusterInventories,
+  targets,
+  clusterTargets,
+  databaseSinks,
+  snapshotSinks,
+  scopes,
+  connectionTests,
+} = inventoryResources as unknown as Readonly<Record<keyof typeof inventoryResources, Resource<KubeObject>>>
+
+const aRow = (name: string, value: unknown = 1, more: Partial<Row> = {}): Row => ({
+  targetNamespace: NAMESPACE,
+  targetName: 'pods',
+  namespace: NAMESPACE,
+  name,
+  version: 'v1',
+  kind: 'Pod',
+  uid: `uid-${name}`,
+  attributes: { value },
+  ...more,
+})
+
+for (const { title, skip, open } of clusters) {
+  // What does not depend on the server runs on the embedded one alone.
+  const onEmbedded = it.runIf(title === 'the embedded API')
+  describe.skipIf(skip)(`inventories on ${title}`, () => {
+    let cluster: TestCluster
+    const ends: (() => PromiseLike<unknown>)[] = []
+    beforeAll(async () => {
+      cluster = await open()
+    }, 240_000)
+    afterAll(() => cluster?.[Symbol.asyncDispose]())
+    afterEach(async () => {
+      for (const end of ends.splice(0).reverse()) await end()
+      await clean()
+    })
+
+    /** An agent whose sinks are in memory, and whose targets are played by the test. */
+    async function anAgent(places: Record<string, MemoryPlace>) {
+      const { kube } = cluster
+      const informers = inventoryInformers(kube, silentLogger)
+      const metrics = new Metrics({}, { processMetrics: false })
+      const pool = memoryPool(places)
+      const engine = InventoryEngine.open({
+        kube,
+        informers,
+        cluster: 'west',
+        known: { semantics: 'strict', maxExportBytes: 1_572_864 },
+        sinks: sinkContext,
+        pool,
+        logger: silentLogger,
+        metrics,
+      })
+      const { controllers } = engine
+      const manager = new Manager({ controllers, logger: silentLogger, whileLeading: (signal) => engine.lead(signal) })
+      await manager.start()
+      let isStopped = false
+      const stop = async () => {
+        if (isStopped) return
+        isStopped = true
+        await manager.stop()
+        await engine[Symbol.asyncDispose]()
+        await pool[Symbol.asyncDispose]()
+      }
+      ends.push(stop)
+      await expect.poll(() => manager.isLeading).toBe(true)
+      const rows = (name = 'pods', namespace = NAMESPACE) => engine.rows.target({ namespace, name })
+      return { engine, metrics, stop, rows }
+    }
+
+    const make = (resource: Resource<KubeObject>, name: string, spec: object, more: object = {}) =>
+      cluster.kube.create(resource, {
+        ...API,
+        kind: resource.kind,
+        metadata: { name, ...(resource.namespaced && { namespace: NAMESPACE }), ...more },
+        spec,
+      })
+    const keyOf = (resource: Resource<KubeObject>, name: string) =>
+      resource.namespaced ? { name, namespace: NAMESPACE } : { name }
+    const read = (resource: Resource<KubeObject>, name: string) => cluster.kube.get(resource, keyOf(resource, name))
+    const merge = (resource: Resource<KubeObject>, name: string, body: object) =>
+      cluster.kube.patch(resource, keyOf(resource, name), body, { kind: 'merge' })
+    const remove = (resource: Resource<KubeObject>, name: string) =>
+      cluster.kube.delete(resource, keyOf(resource, name))
+    const statusOf = async (name = 'apps', resource = inventories) =>
+      ((await read(resource, name))?.status ?? {}) as KollectClusterInventoryStatus
+    const stateOf = async (type: string, name = 'apps', resource = inventories): Promise<string | undefined> => {
+      const found = ((await statusOf(name, resource)).conditions as Condition[] | undefined)?.find(
+        (one) => one.type === type,
+      )
+      return found && `${found.status}/${found.reason}`
+    }
+
+    async function clean() {
+      for (const resource of Object.values(inventoryResources) as unknown as Resource<KubeObject>[]) {
+        for (const { metadata } of await cluster.kube.listAll(resource)) {
+          const key = keyOf(resource, metadata.name)
+          try {
+            if (metadata.finalizers)
+              await cluster.kube.patch(resource, key, { metadata: { finalizers: null } }, { kind: 'merge' })
+            await cluster.kube.delete(resource, key)
+          } catch (error) {
+            if (!isKubeError(error, 'not_found')) throw error
+          }
+        }
+      }
+      for (const { metadata } of await cluster.kube.listAll(secrets, { namespace: NAMESPACE }))
+        await cluster.kube.delete(secrets, { name: metadata.name, namespace: NAMESPACE })
+      for (const { metadata } of await cluster.kube.listAll(events))
+        await cluster.kube.delete(events, { name: metadata.name, namespace: metadata.namespace ?? '' })
+    }
+
+    async function aDatabase(name: string, more: object = {}) {
+      await cluster.kube.create(secrets, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name, namespace: NAMESPACE },
+        stringData: { dsn: `postgres://${name}.example.com/db` },
+      })
+      await make(databaseSinks, name, {
+        type: 'postgres',
+        postgres: { databaseRef: { name }, table: 'inventory' },
+        ...more,
+      })
+    }
+
+    async function anInventory(spec: object = { databaseSinkRefs: ['one'] }, name = 'apps') {
+      await make(targets, 'pods', { profileRef: 'pods' })
+      await make(inventories, name, spec)
+    }
+
+    it('reach their sink, and their status says so; a hundred looks without a change write nothing', async () => {
+      const one = new MemoryPlace()
+      const agent = await anAgent({ one })
+      await aDatabase('one')
+      await anInventory({ databaseSinkRefs: [{ name: 'one' }] })
+      agent.rows().put([aRow('a'), aRow('b')])
+      agent.rows().setComplete(true)
+      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a', 'b'])
+      await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+      await expect.poll(async () => (await statusOf()).itemCount).toBe(2)
+      const status = await statusOf()
+      expect(await stateOf('Ready')).toBe('True/Exported')
+      expect(await stateOf('Degraded')).toBe('False/Exported')
+      expect(await stateOf('Complete')).toBe('True/Complete')
+      expect(status.sinkExports).toMatchObject([
+        { name: 'database/one', namespace: NAMESPACE, lastChecksum: one.taken[0]?.delivery.checksum },
+      ])
+      expect(status.lastExportTime).toBeDefined()
+      await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('True/ConnectionOK')
+
+      const before = await read(inventories, 'apps')
+      const controller = agent.engine.controllers.find(({ name }) => name === 'inventories')
+      for (let look = 0; look < 100; look++) {
+        controller?.enqueue({ name: 'apps', namespace: NAMESPACE })
+        await expect.poll(() => controller?.load, { interval: 1 }).toEqual({ waiting: 0, running: 0 })
+      }
+      expect((await read(inventories, 'apps'))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion)
+      expect(one.taken).toHaveLength(1)
+    }, 120_000)
+
+    it('delete nothing over a restart: nothing is exported until all is read, and nothing at all where nothing changed', async () => {
+      const one = new MemoryPlace()
+      const first = await anAgent({ one })
+      await aDatabase('one')
+      await anInventory()
+      first.rows().put([aRow('a'), aRow('b')])
+      first.rows().setComplete(true)
+      await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+      const { epoch = 0 } = await statusOf()
+      await first.stop()
+
+      const second = await anAgent({ one })
+      await expect.poll(async () => (await statusOf()).epoch ?? 0).toBeGreaterThan(epoch)
+      second.rows().put([aRow('a')])
+      await expect.poll(() => stateOf('Complete')).toBe('False/Collecting')
+      second.rows().put([aRow('b')])
+      second.rows().setComplete(true)
+      await expect.poll(() => stateOf('Complete')).toBe('True/Complete')
+      await expect.poll(() => stateOf('Synced')).toBe('True/UpToDate')
+      expect(one.attempts).toBe(1)
+      second.rows().remove([aRow('b')])
+      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+      expect(one.taken.at(-1)?.delivery.position.epoch).toBeGreaterThan(BigInt(epoch))
+      expect(one.taken.reduce((sum, { removed }) => sum + removed, 0)).toBe(1)
+    }, 120_000)
+
+    onEmbedded('wait for a target that nobody reads yet, and are emptied when the last one goes', async () => {
+      const one = new MemoryPlace()
+      const agent = await anAgent({ one })
+      await aDatabase('one')
+      await make(targets, 'late', { profileRef: 'pods' })
+      await anInventory()
+      agent.rows().put([aRow('a')])
+      agent.rows().setComplete(true)
+      await expect.poll(() => stateOf('Complete')).toBe('False/Collecting')
+      expect(one.attempts).toBe(0)
+      agent.rows('late').drop()
+      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+      agent.rows().drop()
+      await remove(targets, 'pods')
+      await expect.poll(() => one.namesOf(WRITING)).toEqual([])
+      expect(one.taken.at(-1)?.delivery).toMatchObject({ complete: true, itemCount: 0 })
+    }, 120_000)
+
+    onEmbedded('judge each sink by itself, and are never Ready and Degraded together', async () => {
+      const [one, two] = [new MemoryPlace(), new MemoryPlace()]
+      const agent = await anAgent({ one, two })
+      for (const name of ['one', 'two']) await aDatabase(name)
+      two.trouble = 'transient'
+      await anInventory({ databaseSinkRefs: ['one', 'two', 'absent'] })
+      agent.rows().put([aRow('a')])
+      agent.rows().setComplete(true)
+      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+      await expect.poll(() => stateOf('Synced')).toBe('False/PartiallySynced')
+      expect(await stateOf('Ready')).toBe('True/PartiallySynced')
+      expect(await stateOf('Degraded')).toBe('False/PartiallySynced')
+      expect((await statusOf()).sinkExports?.map(({ conditions }) => conditions?.[0]?.reason)).toEqual([
+        'Exported',
+        'Transient',
+        'SinkNotFound',
+      ])
+      one.trouble = 'terminal'
+      agent.rows().put([aRow('b')])
+      await expect.poll(() => stateOf('Degraded')).toBe('True/Progressing')
+      expect(await stateOf('Ready')).toBe('False/Progressing')
+      const said = (await cluster.kube.listAll(events)).map((event) => `${event.type}/${event.reason}`)
+      expect(said).toEqual(
+        expect.arrayContaining(['Normal/ExportSucceeded', 'Warning/ExportFailed', 'Warning/SinkNotFound']),
+      )
+    }, 120_000)
+
+    onEmbedded('go on at once when the sink that was missing is there, and when its Secret is', async () => {
+      const one = new MemoryPlace()
+      const agent = await anAgent({ one })
+      await anInventory()
+      agent.rows().put([aRow('a')])
+      agent.rows().setComplete(true)
+      await expect.poll(() => stateOf('Degraded')).toBe('True/SinkNotFound')
+      await make(databaseSinks, 'one', {
+        type: 'postgres',
+        postgres: { databaseRef: { name: 'one' }, table: 'inventory' },
+      })
+      await expect.poll(() => stateOf('Degraded')).toBe('True/SecretNotFound')
+      await expect.poll(() => stateOf('Degraded', 'one', databaseSinks)).toBe('True/SecretNotFound')
+      await cluster.kube.create(secrets, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'one', namespace: NAMESPACE },
+        stringData: { dsn: 'postgres://one.example.com/db' },
+      })
+      await merge(databaseSinks, 'one', { metadata: { annotations: { [TEST_CONNECTION]: 'true' } } })
+      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+    }, 120_000)
+
+    onEmbedded('are opened anew under rotated credentials, and closed under the old ones', async () => {
+      const one = new MemoryPlace()
+      const agent = await anAgent({ one })
+      await aDatabase('one')
+      await anInventory()
+      agent.rows().setComplete(true)
+      await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+      await cluster.kube.patch(
+        secrets,
+        { name: 'one', namespace: NAMESPACE },
+        {
+          stringData: { dsn: 'postgres://other.example.com/db' },
+          data: { dsn: Buffer.from('postgres://other').toString('base64') },
+        },
+        { kind: 'merge' },
+      )
+      agent.engine.controllers
+        .find(({ name }) => name === 'database-sinks')
+        ?.enqueue({ name: 'one', namespace: NAMESPACE })
+      await expect.poll(() => one.opened).toBe(2)
+      await expect.poll(() => one.closed).toBe(1)
+      await expect.poll(() => one.taken.length).toBe(2)
+    }, 120_000)
+
+    onEmbedded('refuse Secrets of other namespaces with the next step', async () => {
+      const agent = await anAgent({})
+      const databaseRef = { name: 'one', namespace: 'kollect-system' }
+      await make(databaseSinks, 'one', { type: 'postgres', postgres: { databaseRef, table: 'inventory' } })
+      await anInventory()
+      agent.rows().setComplete(true)
+      await expect.poll(() => stateOf('Degraded', 'one', databaseSinks)).toMatch(/^True\//)
+      const { conditions = [] } = ((await read(databaseSinks, 'one'))?.status ?? {}) as KollectSinkStatus
+      expect(conditions.find(({ type }) => type === 'Degraded')?.message).toMatch(/KOLLECT_SEMANTICS/)
+      await expect.poll(() => stateOf('Ready')).toMatch(/^False\//)
+    }, 120_000)
+
+    onEmbedded('keep below their scopes: a sink that is not allowed gets nothing, and no name of what is allowed', async () => {
+      const [one, two] = [new MemoryPlace(), new MemoryPlace()]
+      const agent = await anAgent({ one, two })
+      for (const name of ['one', 'two']) await aDatabase(name)
+      await anInventory({ databaseSinkRefs: ['one'] })
+      agent.rows().setComplete(true)
+      await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+      await make(scopes, 'ceiling', { databaseSinkRefs: ['two'] })
+      await expect.poll(() => stateOf('Degraded')).toBe('True/ScopeSinkDenied')
+      agent.rows().put([aRow('a')])
+      const { conditions = [] } = await statusOf()
+      expect(conditions.find(({ type }) => type === 'Degraded')?.message).not.toContain('two')
+      await remove(scopes, 'ceiling')
+      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+    }, 120_000)
+
+    onEmbedded('export nothing while they are suspended', async () => {
+      const one = new MemoryPlace()
+      const agent = await anAgent({ one })
+      await aDatabase('one')
+      await anInventory({ databaseSinkRefs: ['one'], suspend: true })
+      agent.rows().put([aRow('a')])
+      agent.rows().setComplete(true)
+      await expect.poll(() => stateOf('Degraded')).toBe('True/Suspended')
+      await merge(inventories, 'apps', { spec: { suspend: false } })
+      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+      expect(one.attempts).toBe(1)
+    }, 120_000)
+
+    it('take away what they wrote before they go, also where their sink goes with them', async () => {
+      const one = new MemoryPlace()
+      const agent = await anAgent({ one })
+      await aDatabase('one')
+      await anInventory()
+      agent.rows().put([aRow('a')])
+      agent.rows().setComplete(true)
+      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+      await remove(databaseSinks, 'one')
+      await cluster.kube.delete(secrets, { name: 'one', namespace: NAMESPACE })
+      await remove(inventories, 'apps')
+      await expect.poll(() => read(inventories, 'apps')).toBeUndefined()
+      expect(one.removed).toEqual(['west/team-a/apps'])
+    }, 120_000)
+
+    onEmbedded('stay while a dead sink keeps what they wrote, until somebody gives up', async () => {
+      const one = new MemoryPlace()
+      const agent = await anAgent({ one })
+      await aDatabase('one')
+      await anInventory()
+      agent.rows().put([aRow('a')])
+      agent.rows().setComplete(true)
+      await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+      one.trouble = 'terminal'
+      await remove(inventories, 'apps')
+      await expect.poll(() => stateOf('Degraded')).toBe('True/CleanupTerminal')
+      await merge(inventories, 'apps', { metadata: { annotations: { [GIVE_UP_CLEANUP]: 'true' } } })
+      await expect.poll(() => read(inventories, 'apps')).toBeUndefined()
+      expect(one.namesOf(WRITING)).toEqual(['a'])
+    }, 120_000)
+
+    onEmbedded('go at once where a sink that never was got nothing', async () => {
+      const agent = await anAgent({})
+      await anInventory()
+      agent.rows().setComplete(true)
+      await expect.poll(() => stateOf('Degraded')).toBe('True/SinkNotFound')
+      await remove(inventories, 'apps')
+      await expect.poll(() => read(inventories, 'apps')).toBeUndefined()
+    }, 120_000)
+
+    it('are rolled up from ready cluster targets, incomplete while one is not, within seconds of a change', async () => {
+      const one = new MemoryPlace()
+      const agent = await anAgent({ one })
+      await aDatabase('one')
+      const selector = { matchLabels: { team: 'a' } }
+      const spec = { profileRef: { name: 'pods', namespace: NAMESPACE }, namespaceSelector: selector }
+      for (const name of ['ready', 'slow']) await make(clusterTargets, name, spec)
+      const writing = { cluster: 'west', namespace: '', inventory: 'fleet' }
+      const rowOf = (name: string, targetName: string, namespace = NAMESPACE) =>
+        aRow(name, 1, { targetName, targetNamespace: namespace, namespace })
+      agent.rows('ready', '').put([rowOf('a', 'ready'), rowOf('hidden', 'ready', 'team-b')])
+      agent.rows('slow', '').put([rowOf('b', 'slow')])
+      for (const name of ['ready', 'slow']) agent.rows(name, '').setComplete(true)
+      await make(clusterInventories, 'fleet', {
+        namespaceSelector: selector,
+        databaseSinkRefs: ['one'],
+        sinkNamespace: NAMESPACE,
+      })
+      await expect.poll(() => one.namesOf(writing)).toEqual(['a', 'b'])
+      await expect.poll(() => stateOf('Synced', 'fleet', clusterInventories)).toBe('True/RolledUp')
+      await expect
+        .poll(() => statusOf('fleet', clusterInventories))
+        .toMatchObject({
+          itemCount: 2,
+          targetCount: 2,
+          namespaceShardCount: 1,
+          namespaceShards: [{ namespace: NAMESPACE, itemCount: 2, targetCount: 2 }],
+        })
+      agent.rows('slow', '').setComplete(false)
+      agent.rows('slow', '').replace([])
+      agent.rows('ready', '').put([rowOf('c', 'ready')])
+      const changedAt = Date.now()
+      await expect.poll(() => one.namesOf(writing)).toEqual(['a', 'b', 'c'])
+      expect(Date.now() - changedAt).toBeLessThan(seconds(5))
+      expect(one.taken.at(-1)?.delivery.complete).toBe(false)
+      await expect.poll(() => stateOf('Complete', 'fleet', clusterInventories)).toBe('False/TargetDegraded')
+    }, 120_000)
+
+    onEmbedded('without a target to roll up say so, and export nothing', async () => {
+      const one = new MemoryPlace()
+      await anAgent({ one })
+      await aDatabase('one')
+      const selector = { matchLabels: { team: 'a' } }
+      await make(clusterInventories, 'fleet', {
+        namespaceSelector: selector,
+        databaseSinkRefs: ['one'],
+        sinkNamespace: NAMESPACE,
+      })
+      await expect.poll(() => stateOf('Degraded', 'fleet', clusterInventories)).toBe('True/Progressing')
+      expect(one.attempts).toBe(0)
+    }, 120_000)
+
+    onEmbedded('have sinks that are looked at: verified or not, insecure, with a preview while it is asked for', async () => {
+      const [one, git] = [new MemoryPlace(), new MemoryPlace()]
+      one.probeSays = { verified: false, message: 'it does not answer', warnings: [] }
+      await anAgent({ one, git })
+      await aDatabase('one', { tls: { insecureSkipVerify: true } })
+      await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('False/ConnectionTestFailed')
+      expect(await stateOf('TLSInsecure', 'one', databaseSinks)).toBe('True/InsecureSkipVerify')
+      await expect
+        .poll(async () => (await cluster.kube.listAll(events)).map(({ reason }) => reason))
+        .toContain('ConnectionTestFailed')
+      one.probeSays = { verified: true, message: 'it answers', warnings: [] }
+      await merge(databaseSinks, 'one', { spec: { connectionTest: false, tls: null } })
+      await expect.poll(() => stateOf('TLSInsecure', 'one', databaseSinks)).toBeUndefined()
+      await merge(databaseSinks, 'one', { metadata: { annotations: { [TEST_CONNECTION]: 'true', [PREVIEW]: 'true' } } })
+      await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('True/ConnectionOK')
+      await expect
+        .poll(async () => (await read(databaseSinks, 'one'))?.metadata.annotations)
+        .toEqual({ [PREVIEW]: 'true' })
+      const previewOf = async () =>
+        ((await read(databaseSinks, 'one'))?.status as KollectSinkStatus | undefined)?.preview
+      await expect.poll(previewOf).toMatchObject({ objectPath: 'west/api', provisioningMode: 'ensure' })
+      await merge(databaseSinks, 'one', { metadata: { annotations: { [PREVIEW]: null } } })
+      await expect.poll(previewOf).toBeUndefined()
+      expect(await cluster.kube.listAll(snapshotSinks)).toEqual([])
+    }, 120_000)
+
+    it('have connection tests that run once and go when their time is over', async () => {
+      const one = new MemoryPlace()
+      const agent = await anAgent({ one })
+      await aDatabase('one')
+      await make(connectionTests, 'try', { sinkRef: { databaseSinkRef: 'one' } })
+      await make(connectionTests, 'brief', { sinkRef: { databaseSinkRef: 'one' }, ttlSecondsAfterFinished: 0 })
+      await make(connectionTests, 'lost', { sinkRef: { databaseSinkRef: 'absent' } })
+      await expect.poll(() => stateOf('Ready', 'try', connectionTests)).toBe('True/ProbeSucceeded')
+      expect(await stateOf('ConnectionVerified', 'try', connectionTests)).toBe('True/ProbeSucceeded')
+      await expect.poll(() => stateOf('Ready', 'lost', connectionTests)).toBe('False/SinkNotFound')
+      await expect.poll(() => read(connectionTests, 'brief')).toBeUndefined()
+      const test = await read(connectionTests, 'try')
+      expect(test?.status).toMatchObject({ completed: true, latencyMs: expect.any(Number) })
+      expect(test?.metadata.ownerReferences).toMatchObject([{ kind: 'KollectDatabaseSink', name: 'one' }])
+      one.probeSays = { verified: false, message: 'gone', warnings: [] }
+      agent.engine.controllers
+        .find(({ name }) => name === 'connection-tests')
+        ?.enqueue({ name: 'try', namespace: NAMESPACE })
+      await expect.poll(() => stateOf('Ready', 'try', connectionTests)).toBe('True/ProbeSucceeded')
+    }, 120_000)
+
+    onEmbedded('are measured: what each sink lacks, what was written, and what failed', async () => {
+      const [one, two] = [new MemoryPlace(), new MemoryPlace()]
+      two.trouble = 'transient'
+      const agent = await anAgent({ one, two })
+      for (const name of ['one', 'two']) await aDatabase(name)
+      await anInventory({ databaseSinkRefs: ['one', 'two'] })
+      agent.rows().put([aRow('a')])
+      agent.rows().setComplete(true)
+      await expect.poll(() => one.taken.length).toBe(1)
+      const lagOf = async (sink: string) => {
+        const text = await agent.metrics.registry.metrics()
+        const line = text.split('\n').find((one) => one.startsWith('kollect_export_lag_seconds') && one.includes(sink))
+        return Number(line?.split(' ').at(-1))
+      }
+      await expect.poll(() => lagOf('database/two')).toBeGreaterThan(0.5)
+      expect(await lagOf('database/one')).toBe(0)
+      const text = await agent.metrics.registry.metrics()
+      expect(text).toContain('kollect_exports_total{sink_type="postgres"} 1')
+      expect(text).toContain('kollect_export_rows_total{sink_type="postgres",verb="written"} 1')
+      expect(text).toMatch(/kollect_sink_errors_total\{reason="transient"\} [1-9]/)
+      expect(text).toContain('kollect_collect_items_total 1')
+    }, 120_000)
+  })
+}
