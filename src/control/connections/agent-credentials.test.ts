@@ -176,6 +176,27 @@ for (const { title, skip, open } of apis) {
       expect(credentials.verify({ token, address })).toHaveProperty('refused')
     })
 
+    it('says whose credentials changed, and nothing of a connection whose speakers stay the same', async () => {
+      const credentials = await aVerifier()
+      await new Promise((resolve) => setImmediate(resolve)) // what was there is told first
+      const [cluster, other] = [aName(), aName()]
+      const told: (readonly string[] | undefined)[] = []
+      credentials.onChange((clusters) => told.push(clusters && [...clusters]))
+      await declare(kube, cluster)
+      await until(() => expect(told).toEqual([[cluster]]))
+      await kube.patch(connectionResource, secretKey(cluster), { spec: { displayName: 'x' } }, { kind: 'merge' })
+      await declare(kube, other)
+      await until(() => expect(told).toEqual([[cluster], [other]]))
+      // Its Secret may be that of others as well.
+      await kube.patch(
+        connectionResource,
+        secretKey(other),
+        { spec: { credentialsRef: { name: 'shared' } } },
+        { kind: 'merge' },
+      )
+      await until(() => expect(told).toEqual([[cluster], [other], undefined]))
+    })
+
     it('revokes one of two tokens and leaves the other', async () => {
       const credentials = await aVerifier()
       const cluster = aName()

@@ -42,11 +42,11 @@ export interface AgentCredentialsOptions {
 export interface Membership {
   /** the hub handed out this certificate (SHA-256, hex), and accepts its cluster still */
   counts(cluster: ClusterName, fingerprint: string): boolean
-  /** called when a cluster was accepted, or is no longer; returns how to stop listening */
-  onChange(listener: () => void): () => void
+  /** called when a cluster was accepted, or is no longer, or other certificates of it count; returns how to stop listening */
+  onAccessChange(listener: (cluster: string) => void): () => void
 }
 
-const noMembers: Membership = { counts: () => false, onChange: () => () => undefined }
+const noMembers: Membership = { counts: () => false, onAccessChange: () => () => undefined }
 
 /** A token, in the clear for the only time. */
 export interface IssuedToken {
@@ -108,7 +108,9 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
   readonly connections: Informer<ConnectionLine>
   readonly #options: Required<AgentCredentialsOptions>
   readonly #secrets: Informer<SecretLine>
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Set<(clusters?: ReadonlySet<string>) => void>()
+  /** clusters whose credentials changed since the last word to the listeners; undefined: any may have */
+  #news: Set<string> | undefined = new Set()
   readonly #stop = new AbortController()
   /** certificates in use, until when; bounded */
   readonly #certificates = new Map<string, number>()
@@ -139,12 +141,19 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
       // Without the connections' own tokens nothing else of the namespace needs to be read.
       ...(!acceptConnectionTokens && { labelSelector: CREDENTIAL_LABEL }),
     })
-    this.connections.onChange(() => this.#changed())
-    this.#unlisten = this.#options.members.onChange(() => this.#changed())
+    this.connections.onChange((change) => {
+      const now = change.kind === 'deleted' ? undefined : change.object
+      const before = change.kind === 'added' ? undefined : change.previous
+      if (now && before && speakAlike(now, before)) return
+      // Another connection may show the same token.
+      this.#changed((now?.secret ?? before?.secret) === undefined ? change.key.name : undefined)
+    })
+    this.#unlisten = this.#options.members.onAccessChange((cluster) => this.#changed(cluster))
     this.#secrets.onChange((change) => {
       const now = change.kind === 'deleted' ? undefined : change.object
       const before = change.kind === 'added' ? undefined : change.previous
-      if (now?.credential || before?.credential || !sameHash(now?.tokenHash, before?.tokenHash)) this.#changed()
+      for (const { cluster } of [now?.credential ?? [], before?.credential ?? []].flat()) this.#changed(cluster)
+      if (!sameHash(now?.tokenHash, before?.tokenHash)) this.#changed()
     })
   }
 
@@ -185,7 +194,7 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
     return this.#owners().get(id)?.[0] === cluster
   }
 
-  onChange(listener: () => void): () => void {
+  onChange(listener: (clusters?: ReadonlySet<string>) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -426,18 +435,22 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
     return { name: credentialName(cluster), namespace: this.#options.namespace }
   }
 
-  /** Tells once for all changes that come together. */
-  #changed(): void {
+  /** Tells once for all changes that come together. @param cluster default: any */
+  #changed(cluster?: string): void {
     this.#tokenOwners = undefined
+    if (cluster === undefined) this.#news = undefined
+    else this.#news?.add(cluster)
     if (this.#stop.signal.aborted) return
     this.#telling ??= setImmediate(() => {
+      const news = this.#news
       this.#telling = undefined
-      this.#tell()
+      this.#news = new Set()
+      this.#tell(news)
     })
   }
 
-  #tell(): void {
-    for (const listener of this.#listeners) listener()
+  #tell(clusters?: ReadonlySet<string>): void {
+    for (const listener of this.#listeners) listener(clusters)
   }
 
   async #watchExpiry(): Promise<void> {
@@ -530,6 +543,13 @@ function ownerOf({ metadata }: KubeObject): Pick<KubeObject, 'apiVersion' | 'kin
     metadata: { name: owner?.name ?? '', uid: owner?.uid ?? '' },
   }
 }
+
+/** Whether the same may speak for the cluster by both. */
+const speakAlike = (a: ConnectionLine, b: ConnectionLine): boolean =>
+  a.isPush === b.isPush &&
+  a.secret === b.secret &&
+  a.metadata.uid === b.metadata.uid &&
+  a.metadata.deletionTimestamp === b.metadata.deletionTimestamp
 
 const sameHash = (a: Buffer | undefined, b: Buffer | undefined) => (a && b ? a.equals(b) : a === b)
 

@@ -66,6 +66,10 @@ export const managedClusterOf = (
   spec,
 })
 
+/** Whether it is accepted, and by which certificates. */
+const accessOf = ({ spec, metadata }: ManagedCluster): string =>
+  `${spec?.hubAcceptsClient} ${metadata.annotations?.[CERTIFICATES_ANNOTATION]}`
+
 /** Who is accepted as a member, followed by list and watch. Nobody is before the first list is in. */
 export class Members implements Membership, AsyncDisposable {
   readonly #informer: Informer<ManagedCluster>
@@ -113,8 +117,15 @@ export class Members implements Membership, AsyncDisposable {
     return written?.startsWith('revoked-') ? written : undefined
   }
 
+  /** Calls with every member that changed, however little. */
   onChange(listener: (cluster: string) => void): () => void {
     return this.#informer.onChange(({ key }) => listener(key.name))
+  }
+
+  onAccessChange(listener: (cluster: string) => void): () => void {
+    return this.#informer.onChange((change) => {
+      if (change.kind !== 'changed' || accessOf(change.object) !== accessOf(change.previous)) listener(change.key.name)
+    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

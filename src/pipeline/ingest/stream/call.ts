@@ -117,6 +117,10 @@ export class AgentCall implements Holder, LineSubscriber {
     this.#readMore()
   }
 
+  changed(what: 'credentials' | 'plan'): void {
+    this.tell({ kind: what })
+  }
+
   stopping(): void {
     this.disconnect('stopping', 'the hub is stopping')
   }

@@ -113,6 +113,27 @@ describe('who speaks', () => {
     expect(await slow).toBeGreaterThan(990)
   })
 
+  it('is asked again of the stream of a cluster whose credentials changed, and of no other', async () => {
+    const looks: string[] = []
+    const credentials = new TestCredentials()
+    for (const cluster of ['west', 'east']) credentials.grant(`${cluster}-token`, cluster)
+    const verifier: PeerVerifier = {
+      verify: (presented) => credentials.verify(presented),
+      stillValid(peer) {
+        looks.push(peer.cluster)
+        return credentials.stillValid(peer)
+      },
+      onChange: (listener) => credentials.onChange(listener),
+    }
+    await using hub = await aHub({ verifier, limits: { sweepMs: 60_000 } })
+    const { address } = hub.server
+    await using _west = (await OwnAgent.connect({ address, token: 'west-token' })).agent
+    await using _east = (await OwnAgent.connect({ address, token: 'east-token', cluster: 'east' })).agent
+    looks.length = 0
+    credentials.doubt('east')
+    expect(looks).toEqual(['east'])
+  })
+
   it('is asked of an open stream in every tenth sweep: ten thousand of them cost a tenth', async () => {
     const sweepMs = 20
     const looks: number[] = []

@@ -22,6 +22,7 @@ function aTable() {
       isDelivering: true,
       facts: () => undefined,
       replaced: (message, retryAfterMs) => told.push({ who, message, retryAfterMs }),
+      changed: () => undefined,
       disconnect: () => undefined,
     }
     return places.enter(cluster, { identity: who, instance, address }, holder)

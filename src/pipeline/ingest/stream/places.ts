@@ -8,6 +8,8 @@ export interface Holder {
   readonly isDelivering: boolean
   facts(now: number): AgentFacts | undefined
   replaced(message: string, retryAfterMs: number): void
+  /** what is known of its cluster may have changed */
+  changed(what: 'credentials' | 'plan'): void
   disconnect(code: string, message: string): void
 }
 
@@ -94,6 +96,11 @@ export class Places implements Agents {
   onChange(listener: (cluster: ClusterName) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** To the holder of the place of one cluster, however many others there are. */
+  tell(cluster: string, what: 'credentials' | 'plan'): void {
+    this.#entries.get(cluster as ClusterName)?.holder?.changed(what) // as above
   }
 
   isDelivering(cluster: string): boolean {

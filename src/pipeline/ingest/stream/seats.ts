@@ -50,6 +50,11 @@ export class Seats implements AsyncDisposable {
     if (now) this.#places.changed(cluster)
   }
 
+  /** What is known of a cluster may have changed: its stream looks again. One that has no place yet looks when it takes it. */
+  tell(cluster: string, what: 'credentials' | 'plan'): void {
+    this.#places.tell(cluster, what)
+  }
+
   /** now and then */
   sweep(): void {
     this.#places.prune((cluster) => this.#ingester.knows(cluster))

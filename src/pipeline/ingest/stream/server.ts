@@ -1,5 +1,5 @@
 import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
-import { type AgentFacts, type Clock, type ClusterName, type OwnerPlace, ownerName, systemClock } from '#model'
+import { type AgentFacts, type Clock, type OwnerPlace, ownerName, systemClock } from '#model'
 import { type Logger, type Metrics, silentLogger } from '#runtime'
 import { COLLECTOR_METHOD, type JoinRequest } from '#wire'
 import { grpcStatus } from '../line/grpc-status.ts'
@@ -142,11 +142,11 @@ export class AgentServer implements AsyncDisposable {
       throw error
     }
     server.#unlisten = [
-      verifier.onChange(() => {
+      verifier.onChange((clusters) => {
         server.#listener?.doubtCertificates()
-        server.#tellAll({ kind: 'credentials' })
+        server.#changed('credentials', clusters)
       }),
-      plans.onChange((cluster) => server.#tellAll({ kind: 'plan' }, cluster)),
+      plans.onChange((cluster) => server.#changed('plan', cluster === undefined ? undefined : [cluster])),
     ]
     server.#sweep = setInterval(() => server.#swept(), server.#limits.sweepMs)
     return server
@@ -321,10 +321,10 @@ export class AgentServer implements AsyncDisposable {
     if (this.#calls.size === 0) this.#idle?.()
   }
 
-  #tellAll(event: { readonly kind: 'credentials' | 'plan' }, cluster?: ClusterName): void {
-    for (const call of [...this.#calls]) {
-      if (cluster === undefined || call.session.cluster === cluster) call.tell(event)
-    }
+  /** @param clusters default: all */
+  #changed(what: 'credentials' | 'plan', clusters?: Iterable<string>): void {
+    if (clusters) for (const cluster of clusters) this.#seats.tell(cluster, what)
+    else for (const call of [...this.#calls]) call.changed(what)
   }
 
   #swept(): void {

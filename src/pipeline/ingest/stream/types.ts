@@ -18,8 +18,8 @@ export interface PeerVerifier {
   verify(presented: Presented): Verdict
   /** false: revoked, expired, or its connection is gone: the stream must end */
   stillValid(peer: Peer): boolean
-  /** called when any credential changed; returns how to stop listening */
-  onChange(listener: () => void): () => void
+  /** called with the clusters whose credentials may have changed, without them where any may; returns how to stop listening */
+  onChange(listener: (clusters?: ReadonlySet<string>) => void): () => void
 }
 
 /** Where a cluster's plan comes from. undefined: nothing is asked of this cluster. */

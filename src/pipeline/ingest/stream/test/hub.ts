@@ -14,7 +14,7 @@ import type { Peer, PeerVerifier, PlanSource, Verdict } from '../types.ts'
 /** Credentials as a test sets them: a token or a certificate's common name, and whose it is. */
 export class TestCredentials implements PeerVerifier {
   readonly #tokens = new Map<string, Verdict>()
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Set<(clusters?: ReadonlySet<string>) => void>()
 
   grant(token: string, cluster: string, method: Peer['method'] = 'token'): void {
     this.#tokens.set(token, { peer: { cluster: parseClusterName(cluster), method, credential: token.slice(0, 4) } })
@@ -23,6 +23,11 @@ export class TestCredentials implements PeerVerifier {
   refuse(token: string, refused: 'expired' | 'revoked'): void {
     this.#tokens.set(token, { refused })
     for (const listener of this.#listeners) listener()
+  }
+
+  /** Those of one cluster may have changed. */
+  doubt(cluster: string): void {
+    for (const listener of this.#listeners) listener(new Set([cluster]))
   }
 
   verify({ token, certificate }: Presented): Verdict {
@@ -35,7 +40,7 @@ export class TestCredentials implements PeerVerifier {
     return [...this.#tokens.values()].some((verdict) => 'peer' in verdict && verdict.peer.cluster === peer.cluster)
   }
 
-  onChange(listener: () => void): () => void {
+  onChange(listener: (clusters?: ReadonlySet<string>) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
