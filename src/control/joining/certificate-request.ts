@@ -11,6 +11,7 @@ import {
 import { type CertificateRequestObject, STREAM_SIGNER } from '#certificates'
 import { clusterOfCertificate } from '#connections'
 import type { KubeObject, Resource } from '#kube'
+import type { CertificateLife } from '#model'
 import { type Asker, askersOf } from './askers.ts'
 import { BOOTSTRAP_USER } from './bootstrap-kubeconfig.ts'
 
@@ -194,10 +195,20 @@ export function formerCertificate(
 
 const fingerprintOf = ({ fingerprint256 }: X509Certificate): string => fingerprint256.replaceAll(':', '').toLowerCase()
 
+/** What is noted of a certificate that is handed out: by what it counts (SHA-256, hex), and how long. */
+export interface HandedOut {
+  readonly fingerprint: string
+  readonly life: CertificateLife
+}
+
 /** Of a certificate in PEM. undefined: it is none */
-export function fingerprintIn(pem: string): string | undefined {
+export function handedOutIn(pem: string): HandedOut | undefined {
   try {
-    return fingerprintOf(new X509Certificate(pem))
+    const read = new X509Certificate(pem)
+    return {
+      fingerprint: fingerprintOf(read),
+      life: { from: Date.parse(read.validFrom), until: Date.parse(read.validTo) },
+    }
   } catch {
     return undefined
   }

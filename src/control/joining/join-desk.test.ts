@@ -2,7 +2,8 @@ import { randomBytes, X509Certificate } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { approve } from '#certificates'
 import type { JoinStep } from '#ingest'
-import { secrets } from '#kube'
+import { CERTIFICATE_LIFE_ANNOTATION, certificateLifeIn } from '#kinds'
+import { secrets, whole } from '#kube'
 import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { certificateRequest, keyId, newKey, proofOf } from '../../pipeline/agent/join/certificate-request.ts'
@@ -434,6 +435,15 @@ describe('the desk of a hub', () => {
 })
 
 describe('the certificate of a member', () => {
+  it('counts from the write that notes how long it lives', async () => {
+    const { name, certificate } = await aMember()
+    const { validFrom, validTo } = new X509Certificate(certificate)
+    const stored = await hub.kube.get(whole(managedClusters), { name })
+    expect(certificatesOf(stored!)).toHaveLength(1)
+    const noted = certificateLifeIn(stored?.metadata.annotations?.[CERTIFICATE_LIFE_ANNOTATION])
+    expect(noted).toEqual({ from: Date.parse(validFrom), until: Date.parse(validTo) })
+  })
+
   it('is followed by the next one, for another key, by proof of the former', async () => {
     const member = await aMember()
     const { asked } = renewal(member)

@@ -2,6 +2,7 @@ import { API_CLIENT_SIGNER, CLUSTER_LABEL, isMemberCluster } from '#authority'
 import { AUTO_APPROVED, approve } from '#certificates'
 import { Informer, InformerIndex } from '#controller'
 import type { JoinAsked, JoinDesk, JoinStep } from '#ingest'
+import { CERTIFICATE_LIFE_ANNOTATION, certificateLifeText } from '#kinds'
 import { isKubeError, type KubeClient } from '#kube'
 import { type Clock, isClusterName, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
@@ -14,8 +15,9 @@ import {
   certificateRequests,
   clusterOfRequest,
   faultOf,
-  fingerprintIn,
   formerCertificate,
+  type HandedOut,
+  handedOutIn,
   MEMBER_SIGNERS,
   stateOf,
 } from './certificate-request.ts'
@@ -419,7 +421,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const request = object.metadata.name
     const askedAt = clock.now()
     let said = ''
-    let signed: { readonly certificate: string; readonly fingerprint: string | undefined } | undefined
+    let signed: { readonly certificate: string; readonly noted: HandedOut | undefined } | undefined
     let wasSeen = false
     for (;;) {
       const changed = this.#changed(cluster, signal)
@@ -450,14 +452,14 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       if (state.kind === 'signed' && isAccepted) {
         // Looked at again after it was handed out: it is the same.
         if (signed?.certificate !== state.certificate)
-          signed = { certificate: state.certificate, fingerprint: fingerprintIn(state.certificate) }
-        const { fingerprint } = signed
-        if (fingerprint === undefined) {
+          signed = { certificate: state.certificate, noted: handedOutIn(state.certificate) }
+        const { noted } = signed
+        if (!noted) {
           yield over('join_unavailable', `what was signed for request ${request} is no certificate`, minutes(1))
           return
         }
-        if (!members.counts(cluster, fingerprint)) {
-          await this.#handOut(cluster, { fingerprint, key }, signal)
+        if (!members.counts(cluster, noted.fingerprint)) {
+          await this.#handOut(cluster, { ...noted, key }, signal)
           await changed
           if (signal.aborted) return
           continue
@@ -478,20 +480,20 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   /** From now on it counts; written before it is sent, so that an answer that is lost is given again. */
   async #handOut(
     cluster: string,
-    { fingerprint, key }: { readonly fingerprint: string; readonly key: string },
+    { fingerprint, life, key }: HandedOut & { readonly key: string },
     signal: AbortSignal,
   ): Promise<void> {
     const { hub, members } = this.#options
     const known = members.get(cluster)
     if (!known) return
     const { resourceVersion } = known.metadata
-    const certificates = withCertificate(certificatesOf(known), fingerprint)
-    // Of what was read and no other: a revocation that is on its way here stays, and so do certificates handed out meanwhile.
     const asked = withoutAsker(known, key)
     const annotations = {
-      [CERTIFICATES_ANNOTATION]: certificates,
+      [CERTIFICATES_ANNOTATION]: withCertificate(certificatesOf(known), fingerprint),
+      [CERTIFICATE_LIFE_ANNOTATION]: certificateLifeText(life),
       ...(asked !== undefined && { [ASKED_ANNOTATION]: asked }),
     }
+    // Of what was read and no other: a revocation that is on its way here stays, and so do certificates handed out meanwhile.
     const body = { metadata: { resourceVersion, annotations } }
     const written = await hub
       .patch(managedClusters, { name: cluster }, body, { kind: 'merge', signal })

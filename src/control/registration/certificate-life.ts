@@ -2,22 +2,16 @@ import { X509Certificate } from 'node:crypto'
 import { CLUSTER_LABEL } from '#authority'
 import type { CertificateRequestObject } from '#certificates'
 import { done, type Informer, type Outcome, type Reconciler } from '#controller'
+import { CERTIFICATE_LIFE_ANNOTATION, certificateLifeIn, certificateLifeText } from '#kinds'
 import type { KubeClient, KubeObject, ObjectKey } from '#kube'
 import type { CertificateLife } from '#model'
 import { type ManagedCluster, managedClusters } from './objects.ts'
 import { versionOf } from './status.ts'
-
-/**
- * From when to when the newest certificate of a member counts, `<from>/<until>` in RFC 3339. Requests are cleaned up within hours of
- * their answer; the member keeps this. The hub writes it, and decides nothing by it.
- */
-export const CERTIFICATE_LIFE = 'clusterpulse.io/certificate-life'
+import { TRANSPORT } from './words.ts'
 
 /** As the hub wrote it; null where it did not, or where it is no life. */
-export function certificateLifeOf({ metadata }: KubeObject): CertificateLife | null {
-  const [from, until] = (metadata.annotations?.[CERTIFICATE_LIFE] ?? '').split('/').map((text) => Date.parse(text))
-  return from !== undefined && until !== undefined && from < until ? { from, until } : null
-}
+export const certificateLifeOf = ({ metadata }: KubeObject): CertificateLife | null =>
+  certificateLifeIn(metadata.annotations?.[CERTIFICATE_LIFE_ANNOTATION])
 
 interface CertificateLifeOptions {
   readonly hub: KubeClient
@@ -25,7 +19,10 @@ interface CertificateLifeOptions {
   readonly members: Pick<Informer<ManagedCluster>, 'get'>
 }
 
-/** Notes on a member how long its newest certificate lives, whoever signed it. */
+/**
+ * Notes on a member how long its newest certificate lives, whoever signed it. Of one on our stream it is written with the certificate that
+ * is handed out, in the same write.
+ */
 export class CertificateLifeReconciler implements Reconciler {
   readonly name = 'certificate-life'
   readonly #options: CertificateLifeOptions
@@ -40,11 +37,11 @@ export class CertificateLifeReconciler implements Reconciler {
     const name = request?.metadata.labels?.[CLUSTER_LABEL] ?? ''
     const life = lifeIn(request?.status?.certificate)
     const member = members.get({ name })
-    if (!life || !member) return done
+    if (!life || !member || member.metadata.annotations?.[TRANSPORT] === 'stream') return done
     const known = certificateLifeOf(member)
     if (known && (known.from > life.from || (known.from === life.from && known.until >= life.until))) return done
-    const text = [life.from, life.until].map((at) => new Date(at).toISOString()).join('/')
-    const metadata = { ...versionOf(member), annotations: { [CERTIFICATE_LIFE]: text } }
+    const annotations = { [CERTIFICATE_LIFE_ANNOTATION]: certificateLifeText(life) }
+    const metadata = { ...versionOf(member), annotations }
     await hub.patch(managedClusters, { name }, { metadata }, { kind: 'merge', signal })
     return done
   }
