@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { KubeClient, Resource } from '../../src/platform/kube/index.ts'
 import { Bencher } from '../ingest/process.ts'
 import { processOf } from '../rounds/reading.ts'
+import { FollowedMembers } from './followed-members.ts'
 import { here, namesOf, startHub } from './hub.ts'
 import type { Connected } from './members-process.ts'
-import { availableOf, BenchAuthority, makeMembers } from './membership.ts'
+import { BenchAuthority, makeMembers } from './membership.ts'
 
 /* What members cost that are only there: streams, signs of life, leases. Collecting is measured elsewhere. */
 
@@ -35,9 +36,25 @@ export interface Heartbeats {
   /** at the end */
   readonly available: number
   readonly ended: number
-  /** until all were declared, accepted and monitored; until all streams stood */
-  readonly declaredMs: number
-  readonly connectedMs: number
+  /** until all were declared, accepted and monitored; then until all streams stood and all were available */
+  readonly declared: Stage
+  readonly connected: Stage
+}
+
+/** What a part of it took. */
+export interface Stage {
+  readonly tookMs: number
+  /** of the hub */
+  readonly cpuMs: number
+  /** of the hub, at its end */
+  readonly rssMb: number
+}
+
+async function stage(pid: number, work: () => Promise<void>): Promise<Stage> {
+  const [at, before] = [performance.now(), processOf(pid).cpuMs]
+  await work()
+  const { cpuMs, rssMb } = processOf(pid)
+  return { tookMs: performance.now() - at, cpuMs: cpuMs - before, rssMb }
 }
 
 export async function measureHeartbeats(
@@ -51,9 +68,12 @@ export async function measureHeartbeats(
   await sleep(10_000)
   const resting = await coresOf([hub.pid], 10)
   const identities = await Promise.all(namesOf('beat', 0, members).map((name) => authority.identity(name)))
-  const declaredAt = performance.now()
-  await makeMembers(hub.kube, identities)
-  const declaredMs = performance.now() - declaredAt
+  await using followed = new FollowedMembers(hub.kube)
+  const declared = await stage(hub.pid, async () => {
+    await makeMembers(hub.kube, identities)
+    await followed.settled(members)
+  })
+  process.stdout.write(`declared: ${wordsOf(declared)}\n`)
   const share = Math.ceil(members / PROCESSES)
   const { key } = authority
   const players = Array.from(
@@ -63,24 +83,30 @@ export async function measureHeartbeats(
   await using _ = {
     [Symbol.asyncDispose]: async () => void (await Promise.all(players.map((player) => player[Symbol.asyncDispose]()))),
   }
-  const connected = await Promise.all(
-    players.map((player, index) => player.ask<Connected>(identities.slice(index * share, (index + 1) * share))),
-  )
-  while ((await availableOf(hub.kube)) < members) await sleep(2_000)
+  const connected = await stage(hub.pid, async () => {
+    await Promise.all(
+      players.map((player, index) => player.ask<Connected>(identities.slice(index * share, (index + 1) * share))),
+    )
+    await followed.availables(members)
+  })
+  process.stdout.write(`connected: ${wordsOf(connected)}\n`)
   await sleep(CALM_MS)
   const [cores = 0, ...ofMembers] = await coresEachOf([hub.pid, ...players.map(({ pid }) => pid)], seconds)
   const { rssMb } = processOf(hub.pid)
   const written = await leaseWrites(hub.kube, 2)
   const ended = await Promise.all(players.map((player) => player.ask<number>('ended')))
   return {
-    ...{ members, seconds, cores, restingCores: resting, rssMb, declaredMs },
+    ...{ members, seconds, cores, restingCores: resting, rssMb, declared, connected },
     membersCores: ofMembers.reduce((sum, one) => sum + one, 0),
     ...written,
-    available: await availableOf(hub.kube),
+    available: followed.available,
     ended: ended.reduce((sum, one) => sum + one, 0),
-    connectedMs: Math.max(...connected.map(({ tookMs }) => tookMs)),
   }
 }
+
+/** Long runs are watched. */
+export const wordsOf = ({ tookMs, cpuMs, rssMb }: Stage): string =>
+  `${Math.round(tookMs / 1000)} s, in which the hub used ${Math.round(cpuMs / 1000)} s of CPU; its memory then ${Math.round(rssMb)} MB`
 
 const coresOf = async (pids: readonly number[], seconds: number): Promise<number> =>
   (await coresEachOf(pids, seconds)).reduce((sum, one) => sum + one, 0)

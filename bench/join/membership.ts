@@ -1,20 +1,14 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import { issueClientCertificate } from '../../src/platform/authority/certificates.ts'
 import { memberGroup, memberUser, newAuthorityPair, readAuthorityPair } from '../../src/platform/authority/index.ts'
 import type { KubeClient, KubeObject, Resource } from '../../src/platform/kube/index.ts'
-import { NAMESPACE } from './hub.ts'
 
 const OCM = 'cluster.open-cluster-management.io'
 export const managedClusters: Resource = {
   ...{ group: OCM, version: 'v1', plural: 'managedclusters', kind: 'ManagedCluster', namespaced: false },
-}
-const connections: Resource = {
-  ...{ group: 'clusterpulse.io', version: 'v1alpha1', plural: 'clusterconnections', kind: 'ClusterConnection' },
-  namespaced: true,
 }
 const DAY_MS = 86_400_000
 const DECLARED_AT_ONCE = 64
@@ -58,20 +52,10 @@ export class BenchAuthority {
   }
 }
 
-/** Makes them members, as a person who accepts them would, with the certificate that counts; resolves when the hub has settled all. */
+/** Makes them members, as a person who accepts them would, with the certificate that counts; the hub settles them after that. */
 export async function makeMembers(kube: KubeClient, identities: readonly Identity[]): Promise<void> {
   const atOnce = pLimit(DECLARED_AT_ONCE)
   await Promise.all(identities.map((identity) => atOnce(() => kube.create(managedClusters, memberOf(identity)))))
-  for (;;) {
-    const [members, monitored] = await Promise.all([
-      kube.listAll(managedClusters),
-      kube.listAll(connections, { namespace: NAMESPACE }),
-    ])
-    const settled = monitored.filter((one) => (one.status as { conditions?: unknown } | undefined)?.conditions)
-    const accepted = members.filter((one) => conditionOf(one, 'HubAcceptedManagedCluster') === 'True')
-    if (accepted.length >= identities.length && settled.length >= identities.length) return
-    await sleep(2_000)
-  }
 }
 
 function memberOf({ name, certificate }: Identity): KubeObject {
@@ -89,10 +73,4 @@ function memberOf({ name, certificate }: Identity): KubeObject {
 export function conditionOf({ status }: KubeObject, type: string): string | undefined {
   const { conditions = [] } = (status ?? {}) as { conditions?: readonly { type: string; status: string }[] }
   return conditions.find((one) => one.type === type)?.status
-}
-
-/** How many of them are available. */
-export async function availableOf(kube: KubeClient): Promise<number> {
-  const members = await kube.listAll(managedClusters)
-  return members.filter((one) => conditionOf(one, 'ManagedClusterConditionAvailable') === 'True').length
 }

@@ -1,5 +1,5 @@
 import type { Crowd } from './crowd.ts'
-import type { Heartbeats } from './heartbeats.ts'
+import { type Heartbeats, wordsOf } from './heartbeats.ts'
 import { quantile } from './hub.ts'
 import type { Revoked } from './revoke.ts'
 
@@ -62,7 +62,10 @@ ${table(
 )}
 
 The hub at rest before they came: ${result.restingCores.toFixed(3)} cores; the processes that play them: ${result.membersCores.toFixed(3)}. The hub's memory: ${Math.round(result.rssMb)} MB.
-Available at the end: ${result.available} of ${members}; streams that ended: ${result.ended}. Declared, accepted and monitored after ${Math.round(result.declaredMs / 1000)} s; all streams stood ${Math.round(result.connectedMs / 1000)} s after the first was dialled.`
+Available at the end: ${result.available} of ${members}; streams that ended: ${result.ended}.
+
+- Until all were declared, accepted and monitored: ${wordsOf(result.declared)}.
+- From there until all streams stood and all were available: ${wordsOf(result.connected)}.`
 }
 
 export function revokeReport({ fromCall, fromReturn }: Revoked): string {

@@ -4,9 +4,10 @@ import { AgentCredentials } from '../../src/control/connections/index.ts'
 import { JoinTokens, revokeMember } from '../../src/control/joining/index.ts'
 import { silentLogger } from '../../src/platform/runtime/index.ts'
 import { messagesOf } from '../ingest/messages.ts'
+import { FollowedMembers } from './followed-members.ts'
 import { NAMESPACE, namesOf, startHub } from './hub.ts'
 import { MemberStream } from './member-stream.ts'
-import { availableOf, BenchAuthority, makeMembers } from './membership.ts'
+import { BenchAuthority, makeMembers } from './membership.ts'
 
 /* From the command that revokes a member to the end of its stream, as the member sees it. */
 
@@ -18,11 +19,13 @@ export interface Revoked {
 
 const PAUSE_MS = 50
 
-export async function measureRevoke(bin: string, directory: string, members: number): Promise<Revoked> {
+export async function measureRevoke(bin: string, directory: string, count: number): Promise<Revoked> {
   const authority = await BenchAuthority.make(directory)
   await using hub = await startHub(bin, directory, authority.env)
-  const identities = await Promise.all(namesOf('gone', 0, members).map((name) => authority.identity(name)))
+  const identities = await Promise.all(namesOf('gone', 0, count).map((name) => authority.identity(name)))
+  await using members = new FollowedMembers(hub.kube)
   await makeMembers(hub.kube, identities)
+  await members.settled(count)
   const messages = messagesOf('quiet', 1)
   const { address, kube } = hub
   const { key } = authority
@@ -33,7 +36,7 @@ export async function measureRevoke(bin: string, directory: string, members: num
       return { name: parseClusterName(identity.name), stream }
     }),
   )
-  while ((await availableOf(kube)) < members) await sleep(500)
+  await members.availables(count)
   const tokens = new JoinTokens({ hub: kube, namespace: NAMESPACE, clock: systemClock })
   await using credentials = new AgentCredentials({ hub: kube, namespace: NAMESPACE, logger: silentLogger })
   const fromCall: number[] = []
