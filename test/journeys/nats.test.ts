@@ -20,7 +20,7 @@ import {
   natsPythonMissing,
   startNats,
   type TestNats,
-} from '../../src/pipeline/publish/testing/nats-server.ts'
+} from '../../src/platform/nats/testing/nats-server.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
 import { noRealApiServer, startRealApiServer } from '../real-apiserver.ts'
 

@@ -3,8 +3,8 @@ import { connect } from '@nats-io/transport-node'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { KubeObject } from '#kube'
 import { victoriaMissing } from '../../src/pipeline/history/testing/victoria-metrics.ts'
-import { natsPrograms, startNats, type TestNats } from '../../src/pipeline/publish/testing/nats-server.ts'
 import { redisMissing } from '../../src/pipeline/state/test/redis-server.ts'
+import { natsPrograms, startNats, type TestNats } from '../../src/platform/nats/testing/nats-server.ts'
 import {
   connections,
   HUB,

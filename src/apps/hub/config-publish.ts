@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { type NatsConfig, type NatsCredentials, parseNatsServers } from '#publish'
+import { type NatsConfig, type NatsCredentials, parseNatsServers } from '#nats'
 import type { ConfigReader } from '#runtime'
 import { outboundAllow } from './config-access.ts'
 import { optional } from './config-push.ts'

@@ -7,5 +7,4 @@
  * Beside everything else: collection, state and the API never wait for NATS. Messages: proto/cluster/events.proto; for who
  * consumes them: docs/guide/nats.md.
  */
-export { type NatsConfig, type NatsCredentials, type NatsServer, parseNatsServers } from './config.ts'
 export { ClusterPublisher, type PublisherOptions } from './publisher.ts'

@@ -1,9 +1,9 @@
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { type Clock, FleetError, seconds } from '#model'
+import { connectNats, type NatsConfig, type NatsServer } from '#nats'
+import { OutboundGuard } from '#outbound'
 import { Listeners, type Logger } from '#runtime'
-import type { NatsConfig, NatsServer } from './config.ts'
-import { connectTo } from './connection.ts'
 import { Report } from './report.ts'
 import { ensureStream } from './stream.ts'
 
@@ -55,12 +55,14 @@ export class NatsLink {
 
   /** Resolves when the signal aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { servers } = this.#options.nats
+    const { nats } = this.#options
+    const guard = new OutboundGuard({ use: 'broker', allow: nats.outboundAllow ?? [] })
+    const { servers } = nats
     for (let attempt = 0; !signal.aborted; attempt++) {
       // At least one: parseNatsServers gives no empty list.
       const server = servers[attempt % servers.length] as NatsServer
       try {
-        const nc = await connectTo(server, this.#options.nats, signal)
+        const nc = await connectNats(server, nats, guard, signal)
         await this.#serve(nc, signal)
         if (signal.aborted) return
         this.#connection.failing(`the connection to ${nameOf(server)} ended`)

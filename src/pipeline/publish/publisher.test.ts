@@ -7,13 +7,14 @@ import { jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
 import { connect, type NatsConnection, nkeys } from '@nats-io/transport-node'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type ClusterState, systemClock, Table } from '#model'
+import { type NatsConfig, parseNatsServers } from '#nats'
 import { type Logger, Metrics } from '#runtime'
+import { freePort, natsPrograms, startNats, type TestNats } from '../../platform/nats/testing/nats-server.ts'
 import { TestAuthority } from '../ingest/stream/test/certificates.ts'
 import { eventually } from '../state/test/redis-server.ts'
-import { ClusterPublisher, type NatsConfig, type PublisherOptions, parseNatsServers } from './index.ts'
+import { ClusterPublisher, type PublisherOptions } from './index.ts'
 import { aCluster, podRows, TestState } from './testing/clusters.ts'
 import { readEvent, type SeenEvent } from './testing/events.ts'
-import { freePort, natsPrograms, startNats, type TestNats } from './testing/nats-server.ts'
 
 const SLOW_MS = 30_000
 const PERIOD_MS = 200

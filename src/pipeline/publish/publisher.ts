@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { errors, headers } from '@nats-io/transport-node'
 import { type Clock, type ClusterName, FleetError, seconds, systemClock } from '#model'
+import { type NatsConfig, subjectToken } from '#nats'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
-import type { NatsConfig } from './config.ts'
 import { NatsLink, type Session } from './link.ts'
 import type { EventPart } from './messages.ts'
 import { type DropReason, publisherMetrics } from './metrics.ts'
 import { Report } from './report.ts'
 import { partsOf } from './source.ts'
-import { type EventKind, subjectOf, tokenOf } from './subjects.ts'
+import { type EventKind, subjectOf } from './subjects.ts'
 
 export interface PublisherOptions {
   readonly nats: NatsConfig
@@ -198,7 +198,7 @@ export class ClusterPublisher implements AsyncDisposable {
     try {
       const parts = this.#parts(lane, due.at, session)
       if (typeof parts === 'string') return this.#counts.dropped(kind, parts)
-      await publishParts(session, subject, `${tokenOf(cluster)}.${kind}.${due.tick}`, parts)
+      await publishParts(session, subject, `${subjectToken(cluster)}.${kind}.${due.tick}`, parts)
       this.#counts.published(kind, parts)
       this.#refusedOn.delete(subject)
       if (this.#refusedOn.size === 0) this.#publishing.working()

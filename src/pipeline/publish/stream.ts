@@ -10,7 +10,7 @@ import {
 } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { FleetError, minutes, seconds } from '#model'
-import { covers } from './subjects.ts'
+import { coversSubject } from '#nats'
 
 /** Where events are kept, by the name that consumers of the original know. */
 export const STREAM = 'CLUSTER'
@@ -54,7 +54,7 @@ export async function ensureStream(nc: NatsConnection, subjects: readonly string
     if (nc.isClosed()) throw error
     return { fault: await refusal(manager, error) }
   }
-  const uncovered = subjects.filter((subject) => !config.subjects.some((filter) => covers(filter, subject)))
+  const uncovered = subjects.filter((subject) => !config.subjects.some((filter) => coversSubject(filter, subject)))
   const [first] = uncovered
   return {
     ...(config.max_msg_size > 0 && { maxMessageBytes: config.max_msg_size }),

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isClusterName, parseClusterName } from '#model'
-import { covers, subjectOf, tokenOf } from './subjects.ts'
+import { coversSubject as covers, subjectToken as tokenOf } from '#nats'
+import { subjectOf } from './subjects.ts'
 
 const name = fc
   .stringMatching(/^[a-z0-9]([-a-z0-9]{0,6}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,6}[a-z0-9])?){0,3}$/)

@@ -8,14 +8,24 @@ export interface NatsServer {
   readonly tls: boolean
 }
 
-/** How to reach NATS, and as whom. */
-export interface NatsConfig {
-  /** tried in turn */
-  readonly servers: readonly NatsServer[]
+/** As whom NATS is spoken to, and how its certificate is verified. */
+export interface NatsAccess {
   /** PEM; each absent: the roots of the system, no certificate of ours */
-  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+  readonly tls?: {
+    readonly ca?: string
+    readonly cert?: string
+    readonly key?: string
+    /** false: any certificate is taken */
+    readonly rejectUnauthorized?: boolean
+  }
   /** absent: nobody is asked who he is */
   readonly credentials?: NatsCredentials
+}
+
+/** How to reach NATS, and as whom. */
+export interface NatsConfig extends NatsAccess {
+  /** tried in turn */
+  readonly servers: readonly NatsServer[]
   /** addresses and ranges that may be dialed although they are link-local, of a metadata service or unspecified */
   readonly outboundAllow?: readonly string[]
 }

@@ -10,8 +10,8 @@ import {
   usernamePasswordAuthenticator,
 } from '@nats-io/transport-node'
 import { seconds } from '#model'
-import { OutboundGuard } from '#outbound'
-import type { NatsConfig, NatsCredentials, NatsServer } from './config.ts'
+import type { OutboundGuard } from '#outbound'
+import type { NatsAccess, NatsCredentials, NatsServer } from './config.ts'
 
 const CONNECT_TIMEOUT_MS = seconds(5)
 /** A server that does not answer three of them is gone. */
@@ -23,8 +23,12 @@ const NAME = 'clusterpulse'
  * next one. Names are looked up here, so that the guard sees the address that is dialed.
  * @throws AddressRefusedError, or what the library says
  */
-export async function connectTo(server: NatsServer, config: NatsConfig, signal: AbortSignal): Promise<NatsConnection> {
-  const guard = new OutboundGuard({ use: 'broker', allow: config.outboundAllow ?? [] })
+export async function connectNats(
+  server: NatsServer,
+  access: NatsAccess,
+  guard: OutboundGuard,
+  signal: AbortSignal,
+): Promise<NatsConnection> {
   const address = await addressOf(server.host, guard)
   signal.throwIfAborted()
   const connecting = connect({
@@ -34,8 +38,8 @@ export async function connectTo(server: NatsServer, config: NatsConfig, signal: 
     ignoreClusterUpdates: true,
     timeout: CONNECT_TIMEOUT_MS,
     pingInterval: PING_EVERY_MS,
-    tls: server.tls ? { ...config.tls, servername: isIP(server.host) ? '' : server.host, host: server.host } : null,
-    ...(config.credentials && { authenticator: authenticatorOf(config.credentials) }),
+    tls: server.tls ? { ...access.tls, servername: isIP(server.host) ? '' : server.host, host: server.host } : null,
+    ...(access.credentials && { authenticator: authenticatorOf(access.credentials) }),
   } as NodeConnectionOptions) // servername and host reach the TLS socket, and are not among the declared options
   return new Promise((resolve, reject) => {
     const abort = () => {

@@ -1,0 +1,8 @@
+/**
+ * One way to connect to NATS: addresses, credentials, TLS, and every address judged before it is dialed.
+ *
+ *   text → servers → guard → connection (which ends where it breaks: who uses it decides when there is another)
+ */
+export { type NatsAccess, type NatsConfig, type NatsCredentials, type NatsServer, parseNatsServers } from './config.ts'
+export { connectNats } from './connection.ts'
+export { coversSubject, subjectToken } from './subjects.ts'
