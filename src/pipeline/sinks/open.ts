@@ -27,7 +27,9 @@ type Loaders<F extends SinkFamily> = ReadonlyMap<string, () => Promise<Driver<F>
 const drivers: { readonly [F in SinkFamily]: Loaders<F> } = {
   database: new Map(),
   snapshot: new Map(),
-  event: new Map(),
+  event: new Map<string, () => Promise<Driver<'event'>>>([
+    ['nats', async () => (await import('./nats/nats.ts')).openNats],
+  ]),
 }
 
 /**

@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto'
+import { headers } from '@nats-io/transport-node'
+import { seconds } from '#model'
+import { eventFacts } from '../events/headers.ts'
+import { type HeldSnapshot, heldAfter, keyOf, knownBy } from '../events/held.ts'
+import { type EventMessage, eventMessages, tombstone } from '../events/messages.ts'
+import { untilAborted } from '../events/until-aborted.ts'
+import {
+  type Delivery,
+  type EventDeclaration,
+  type Position,
+  type Probe,
+  type Receipt,
+  type Sink,
+  type SinkContext,
+  SinkError,
+  type SinkPreview,
+  type Writing,
+} from '../sink.ts'
+import { isWrongLast, natsSinkError } from './errors.ts'
+import { type NatsPlan, natsPlan } from './plan.ts'
+import { type NatsSession, openSession } from './session.ts'
+
+const ACK_TIMEOUT_MS = seconds(10)
+/** Others who write on the same subject at the same time are waited for so often. */
+const RACES = 5
+
+/** What is last on a subject. */
+interface Last {
+  /** in the stream; 0: nothing is on it */
+  readonly sequence: number
+  /** absent where somebody else's message is last */
+  readonly held?: HeldSnapshot
+}
+const NOTHING: Last = { sequence: 0 }
+
+/**
+ * Publishes snapshots to JetStream. Where each inventory has a subject of its own, what is last on it says what the stream holds: a
+ * repeat is not written, and no two writers can mix their parts, as each message names the one it follows.
+ */
+class NatsSink implements Sink {
+  readonly family = 'event'
+  readonly #plan: NatsPlan
+  readonly #context: SinkContext
+  readonly #ending = new AbortController()
+  readonly #last = new Map<string, Last>()
+  #session: Promise<NatsSession> | undefined
+
+  constructor(declaration: EventDeclaration, context: SinkContext) {
+    this.#plan = natsPlan(declaration)
+    this.#context = context
+  }
+
+  async probe(signal: AbortSignal): Promise<Probe> {
+    const { name, stream, filter, isOwnSubject } = this.#plan
+    const warnings = isOwnSubject
+      ? []
+      : [
+          'the subject does not hold {cluster}, {namespace} and {name}: inventories share it, consumers tell them apart by headers alone, and a restart may write once more what is there',
+        ]
+    try {
+      const session = await this.#call(signal, async (one) => one)
+      return {
+        verified: true,
+        message: `${name} is reached, and the stream ${stream} takes ${filter} in messages of up to ${session.maxBytes} bytes`,
+        warnings: [...warnings, ...session.stream.warnings],
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      return { verified: false, message: natsSinkError(error, this.#plan).message, warnings }
+    }
+  }
+
+  deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+    return this.#call(signal, (session) => this.#deliver(session, delivery, signal))
+  }
+
+  async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
+    const empty = tombstone(writing, position, this.#context.now())
+    await this.#call(signal, async (session) => {
+      const isThere = !this.#plan.isOwnSubject || (await this.#lastOf(session, writing)).sequence > 0
+      if (isThere) await this.#deliver(session, empty, signal)
+    })
+  }
+
+  preview(writing: Writing): SinkPreview {
+    const { ensures, subjectOf } = this.#plan
+    return {
+      provisioningMode: ensures ? 'ensure' : 'existing',
+      serializationFormat: 'json',
+      objectPath: subjectOf(writing),
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort(new SinkError('transient', 'the sink was closed'))
+    const session = await this.#session?.catch(() => undefined)
+    await session?.connection.close()
+  }
+
+  async #deliver(session: NatsSession, delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+    const { writer } = this.#context
+    const key = keyOf(delivery.writing)
+    for (let left = RACES; left > 0; left--) {
+      const last = await this.#lastOf(session, delivery.writing)
+      const known = knownBy(last.held, delivery, writer)
+      if (known) {
+        this.#last.set(key, { ...last, held: known.held })
+        return known.receipt
+      }
+      // Unknown until all of it is there.
+      this.#last.delete(key)
+      try {
+        const { sequence, ...done } = await this.#publish(session, delivery, last.sequence, signal)
+        this.#last.set(key, { sequence, held: heldAfter(delivery, writer) })
+        return { ...done, position: delivery.position, removed: 0 }
+      } catch (error) {
+        if (!isWrongLast(error)) throw error
+      }
+    }
+    const subject = this.#plan.subjectOf(delivery.writing)
+    throw new SinkError('transient', `others publish on ${subject} all the time: it is tried again`)
+  }
+
+  /** What is last on the subject of an inventory; of a subject that several share, only what this process wrote is known. */
+  async #lastOf(session: NatsSession, writing: Writing): Promise<Last> {
+    return this.#last.get(keyOf(writing)) ?? (this.#plan.isOwnSubject ? this.#read(session, writing) : NOTHING)
+  }
+
+  async #read({ manager }: NatsSession, writing: Writing): Promise<Last> {
+    const { stream, subjectOf } = this.#plan
+    const message = await manager.streams.getMessage(stream, { last_by_subj: subjectOf(writing) })
+    if (!message) return NOTHING
+    const facts = eventFacts((name) => message.header.get(name))
+    if (!facts || keyOf(facts.writing) !== keyOf(writing)) return { sequence: message.seq }
+    const { part, position, checksum, complete, writer } = facts
+    // Parts are published in order, each behind the one before: where the last one is there, all are.
+    return {
+      sequence: message.seq,
+      held: { position, checksum, complete, writer, isWhole: part.index === part.total },
+    }
+  }
+
+  async #publish(session: NatsSession, delivery: Delivery, after: number, signal: AbortSignal) {
+    const { writer } = this.#context
+    const subject = this.#plan.subjectOf(delivery.writing)
+    let [sequence, written, bytes] = [after, 0, 0]
+    for (const message of eventMessages({ delivery, writer, maxBytes: session.maxBytes })) {
+      signal.throwIfAborted()
+      this.#checkRoom(session, message)
+      const own = headers()
+      for (const [name, value] of Object.entries(message.headers)) own.set(name, value)
+      const put = (msgID: string) =>
+        session.client.publish(subject, message.body, {
+          ...{ msgID, headers: own, timeout: ACK_TIMEOUT_MS },
+          ...(this.#plan.isOwnSubject && { expect: { lastSubjectSequence: sequence } }),
+        })
+      const id = this.#messageId(delivery, message, after)
+      let ack = await put(id)
+      // What this one is taken for is not on the subject any more: somebody purged it.
+      if (ack.duplicate && this.#plan.isOwnSubject) ack = await put(`${id}:${randomUUID()}`)
+      sequence = ack.seq
+      written++
+      bytes += Buffer.byteLength(message.body)
+    }
+    return { sequence, written, bytes }
+  }
+
+  /** The stream drops what comes twice within its window. A content that comes back after another one is no repeat. */
+  #messageId({ writing, position, checksum }: Delivery, { part }: EventMessage, after: number): string {
+    const place = this.#plan.isOwnSubject ? after : `${position.epoch}.${position.sequence}`
+    return `${keyOf(writing)}:${checksum}:${place}:${part.index}/${part.total}`
+  }
+
+  #checkRoom({ stream: { keptPerSubject: kept } }: NatsSession, { part }: EventMessage): void {
+    if (kept === undefined || part.total <= kept) return
+    throw new SinkError(
+      'terminal',
+      `the stream ${this.#plan.stream} keeps ${kept} messages of a subject, and this inventory takes ${part.total}: let it keep more (nats stream edit ${this.#plan.stream} --max-msgs-per-subject=${part.total}), or let NATS take larger messages (max_payload)`,
+    )
+  }
+
+  /** @throws SinkError; where the signal ends it, its reason */
+  async #call<T>(signal: AbortSignal, work: (session: NatsSession) => Promise<T>): Promise<T> {
+    signal.throwIfAborted()
+    const opening = this.#connected()
+    try {
+      return await untilAborted(opening.then(work), signal)
+    } catch (error) {
+      const judged = signal.aborted ? undefined : natsSinkError(error, this.#plan)
+      // What the server did with the last message is unknown, or its stream is another one now: both are looked at anew.
+      if (judged === undefined || judged.errorClass === 'transient') this.#forget(opening)
+      throw judged ?? signal.reason
+    }
+  }
+
+  #connected(): Promise<NatsSession> {
+    if (this.#session) return this.#session
+    this.#ending.signal.throwIfAborted()
+    const opening = openSession(this.#plan, this.#context.guard, this.#ending.signal)
+    this.#session = opening
+    const forget = () => this.#forget(opening)
+    opening.then(({ connection }) => connection.closed().then(forget), forget)
+    return opening
+  }
+
+  /** The next call connects anew. */
+  #forget(opening: Promise<NatsSession>): void {
+    if (this.#session !== opening) return
+    this.#session = undefined
+    this.#last.clear()
+    opening.then(({ connection }) => connection.close()).catch(() => undefined) // it is of no use any more, however it ends
+  }
+}
+
+/** @throws SinkError terminal, for a declaration that can never work */
+export const openNats = (declaration: EventDeclaration, context: SinkContext): Sink =>
+  new NatsSink(declaration, context)

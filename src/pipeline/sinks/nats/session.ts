@@ -1,0 +1,51 @@
+import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
+import type { NatsConnection } from '@nats-io/transport-node'
+import { seconds } from '#model'
+import { connectNats } from '#nats'
+import type { OutboundGuard } from '#outbound'
+import type { NatsPlan } from './plan.ts'
+import { type StreamFacts, streamFacts } from './stream.ts'
+
+const API_TIMEOUT_MS = seconds(10)
+/** Of a server that does not say it. */
+const USUAL_MAX_BYTES = 2 ** 20
+
+/** A connection of which the stream was looked at. */
+export interface NatsSession {
+  readonly connection: NatsConnection
+  readonly client: JetStreamClient
+  readonly manager: JetStreamManager
+  readonly stream: StreamFacts
+  /** bytes of a message with its headers that server and stream take */
+  readonly maxBytes: number
+}
+
+/** Connects to the first server that answers. @throws SinkError, or what the library says of the last one */
+export async function openSession(plan: NatsPlan, guard: OutboundGuard, signal: AbortSignal): Promise<NatsSession> {
+  const connection = await firstOf(plan, guard, signal)
+  try {
+    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: API_TIMEOUT_MS })
+    const stream = await streamFacts(manager, plan)
+    const maxBytes = Math.min(
+      connection.info?.max_payload ?? USUAL_MAX_BYTES,
+      stream.maxMessageBytes ?? Number.POSITIVE_INFINITY,
+    )
+    return { connection, client: jetstream(connection), manager, stream, maxBytes }
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
+}
+
+async function firstOf(plan: NatsPlan, guard: OutboundGuard, signal: AbortSignal): Promise<NatsConnection> {
+  let last: unknown
+  for (const server of plan.servers) {
+    try {
+      return await connectNats(server, plan.access, guard, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      last = error
+    }
+  }
+  throw last
+}
