@@ -138,6 +138,7 @@ const drivers = {
   undici: '^src/platform/kube/|^src/pipeline/registry/',
   '@nats-io/jetstream': '^src/pipeline/(publish|sinks/nats)/',
   '@nats-io/transport-node': '^src/platform/nats/|^src/pipeline/(publish|sinks/nats)/',
+  kafkajs: '^src/pipeline/sinks/kafka/',
   '@grpc/grpc-js': '^src/pipeline/(agent|ingest)/',
   '@duckdb/node-api': '^src/pipeline/history/',
   '@bufbuild/protobuf': '^src/contract/wire/|^src/platform/apiserver/protobuf/',

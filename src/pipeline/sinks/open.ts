@@ -29,6 +29,7 @@ const drivers: { readonly [F in SinkFamily]: Loaders<F> } = {
   snapshot: new Map(),
   event: new Map<string, () => Promise<Driver<'event'>>>([
     ['nats', async () => (await import('./nats/nats.ts')).openNats],
+    ['kafka', async () => (await import('./kafka/kafka.ts')).openKafka],
   ]),
 }
 

@@ -347,6 +347,7 @@ refuses('KollectEventSink', [
   ['a subject for those who subscribe', { ...nats, nats: { subject: 'a.*' } }, 'spec.nats.subject'],
   ['a subject with a hole', { ...nats, nats: { subject: 'a..b' } }, 'spec.nats.subject'],
   ['a subject of something unknown', { ...nats, nats: { subject: 'a.{uid}' } }, 'spec.nats.subject'],
+  ['an unknown way to sign in', { ...kafka, options: { sasl_mechanism: 'GSSAPI' } }, 'spec.options.sasl_mechanism'],
   ['no brokers', { type: 'kafka', kafka: { brokers: [], topic: 'a' } }, 'spec.kafka.brokers'],
   [
     'brokers that are none',
@@ -358,6 +359,7 @@ refuses('KollectEventSink', [
 ])
 takes('KollectEventSink', [
   ['several servers', { ...nats, endpoint: 'nats://a:4222,b:4222' }],
+  ['a way to sign in', { ...kafka, options: { sasl_mechanism: 'plain' } }],
   ['brokers with a scheme', { ...kafka, kafka: { brokers: ['ssl://kafka:9093', '[2001:db8::1]:9092'], topic: 'a' } }],
 ])
 

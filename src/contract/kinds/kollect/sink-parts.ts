@@ -133,7 +133,7 @@ export const sinkFields = {
   options: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       maxProperties: 100,
-      description: 'settings of the type: statement_timeout of postgres. Never credentials',
+      description: 'settings of the type: statement_timeout of postgres, sasl_mechanism of kafka. Never credentials',
     }),
   ),
 }

@@ -4,9 +4,21 @@ import { faultIf, type Json, listOf, recordOf, shown, textOf } from './json.ts'
 import type { KollectKnown } from './known.ts'
 import { endpointFaults, type SinkSubject, type SinkType, secretFaults, sinkFaults } from './sink.ts'
 
+/** How a user proves to Kafka who he is. */
+const MECHANISMS = ['SCRAM-SHA-256', 'SCRAM-SHA-512', 'PLAIN']
 const TYPES: Readonly<Record<string, SinkType>> = {
   nats: { block: 'nats', needsBlock: true, formats: ['json'] },
-  kafka: { block: 'kafka', needsBlock: true, formats: ['json'] },
+  kafka: {
+    block: 'kafka',
+    needsBlock: true,
+    formats: ['json'],
+    options: {
+      sasl_mechanism: (value) =>
+        MECHANISMS.includes(value.toUpperCase())
+          ? undefined
+          : `is ${shown(value)}: known are ${MECHANISMS.join(', ')}; default: ${MECHANISMS[0]}`,
+    },
+  },
 }
 const PLACEHOLDERS = ['cluster', 'namespace', 'name']
 const natsServers = (text: string) =>

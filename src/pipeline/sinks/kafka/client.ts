@@ -1,0 +1,120 @@
+import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
+import { seconds } from '#model'
+import type { OutboundGuard } from '#outbound'
+import { KafkaDialer } from './dial.ts'
+import { typeOf } from './errors.ts'
+import { partitionKey } from './key.ts'
+import type { KafkaPlan } from './plan.ts'
+import { type TopicFacts, topicFacts } from './topic.ts'
+
+const CONNECT_TIMEOUT_MS = seconds(5)
+const REQUEST_TIMEOUT_MS = seconds(15)
+const CLOSE_TIMEOUT_MS = seconds(2)
+const RETRY = { initialRetryTime: 200, multiplier: 2, factor: 0.3, maxRetryTime: seconds(2), retries: 3 }
+
+/** One message as it is sent. */
+export interface KafkaRecord {
+  readonly key: string
+  readonly value: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A producer whose topic was looked at. Once a send failed it must not be used again: see `send`. */
+export interface KafkaClient extends AsyncDisposable {
+  readonly topic: TopicFacts
+  /** false: the brokers do not give this user the numbers that retries are recognised by */
+  readonly isIdempotent: boolean
+  /**
+   * Resolves when all replicas that must have it have it. After a failure the broker may have stored the message under a number that the
+   * next one would get, and would take that for a repeat: the client is closed then.
+   */
+  send(record: KafkaRecord): Promise<void>
+}
+
+/** Connects; `dialer` remembers why it could not. @throws SinkError, or what the library says */
+export async function openClient(plan: KafkaPlan, dialer: KafkaDialer): Promise<KafkaClient> {
+  const kafka = new Kafka({
+    clientId: 'clusterpulse',
+    brokers: dialer.seeds,
+    ...(plan.tls && { ssl: plan.tls }),
+    ...(plan.sasl && { sasl: plan.sasl }),
+    connectionTimeout: CONNECT_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    retry: RETRY,
+    socketFactory: dialer.dial,
+    logLevel: logLevel.NOTHING,
+  })
+  try {
+    const topic = await lookAt(kafka, plan)
+    const { producer, isIdempotent } = await producerOf(kafka)
+    return {
+      topic,
+      isIdempotent,
+      async send(record) {
+        const { key, value, headers } = record
+        await producer.send({
+          topic: plan.topic,
+          acks: -1,
+          timeout: REQUEST_TIMEOUT_MS,
+          messages: [{ key, value, headers }],
+        })
+      },
+      async [Symbol.asyncDispose]() {
+        await endWithin(producer.disconnect())
+        dialer.end()
+      },
+    }
+  } catch (error) {
+    dialer.end()
+    throw error
+  }
+}
+
+export const dialerOf = ({ brokers }: KafkaPlan, guard: OutboundGuard): KafkaDialer => new KafkaDialer(brokers, guard)
+
+async function lookAt(kafka: Kafka, plan: KafkaPlan): Promise<TopicFacts> {
+  const admin = kafka.admin()
+  try {
+    await admin.connect()
+    return await topicFacts(admin, plan)
+  } finally {
+    await endWithin(admin.disconnect())
+  }
+}
+
+async function producerOf(kafka: Kafka): Promise<{ readonly producer: Producer; readonly isIdempotent: boolean }> {
+  try {
+    return { producer: await connected(kafka, true), isIdempotent: true }
+  } catch (error) {
+    // Before Kafka 2.8 these numbers needed a right of their own.
+    if (typeOf(error) !== 'CLUSTER_AUTHORIZATION_FAILED') throw error
+    return { producer: await connected(kafka, false), isIdempotent: false }
+  }
+}
+
+async function connected(kafka: Kafka, idempotent: boolean): Promise<Producer> {
+  const partition = Partitioners.DefaultPartitioner()
+  const producer = kafka.producer({
+    idempotent,
+    maxInFlightRequests: 1,
+    allowAutoTopicCreation: false,
+    // All parts of an inventory go into one partition, so that consumers have them in their order.
+    createPartitioner: () => (args) => {
+      const { key } = args.message
+      return partition({ ...args, message: { ...args.message, key: partitionKey(String(key)) } })
+    },
+    retry: RETRY,
+  })
+  await producer.connect()
+  return producer
+}
+
+/** Waits no longer than the end of a connection may take; what hangs is cut by its dialer. */
+async function endWithin(ending: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const enough = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, CLOSE_TIMEOUT_MS)
+  })
+  await Promise.race([ending.catch(() => undefined), enough])
+  clearTimeout(timer)
+}

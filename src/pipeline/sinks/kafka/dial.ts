@@ -1,0 +1,64 @@
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { ISocketFactory } from 'kafkajs'
+import { minutes } from '#model'
+import { AddressRefusedError, type OutboundGuard } from '#outbound'
+import type { KafkaBroker } from './plan.ts'
+
+const KEEP_ALIVE_MS = minutes(1)
+
+/**
+ * Every connection to a broker is dialed here, also to those that others name: the guard judges each address, and what is open is
+ * known, so that it can be ended.
+ */
+export class KafkaDialer {
+  readonly #guard: OutboundGuard
+  readonly #hosts: ReadonlyMap<string, string>
+  readonly #sockets = new Set<Socket>()
+  #isEnded = false
+  /** why the newest connection was not made; the library keeps the sentence of it alone */
+  refused: AddressRefusedError | undefined
+  /** as the library takes them: it divides at the first colon, so that an IPv6 address needs another name */
+  readonly seeds: string[]
+
+  constructor(brokers: readonly KafkaBroker[], guard: OutboundGuard) {
+    this.#guard = guard
+    const names = brokers.map(({ host }, at) => (isIP(host) === 6 ? `broker-${at}.invalid` : host))
+    this.#hosts = new Map(names.map((name, at) => [name, brokers[at]?.host ?? name]))
+    this.seeds = names.map((name, at) => `${name}:${brokers[at]?.port}`)
+  }
+
+  readonly dial: ISocketFactory = ({ host: name, port, ssl, onConnect }) => {
+    if (this.#isEnded) throw new Error('the connection was closed')
+    const host = this.#hosts.get(name) ?? name
+    this.#check(host)
+    const options = { host, port, lookup: this.#lookup }
+    const socket = ssl
+      ? connectTls({ ...options, ...(isIP(host) === 0 && { servername: host }), ...ssl }, onConnect)
+      : connect(options, onConnect)
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+    return socket.setKeepAlive(true, KEEP_ALIVE_MS)
+  }
+
+  /** Ends all connections, and with them what waits for an answer; there are no others. */
+  end(): void {
+    this.#isEnded = true
+    for (const socket of this.#sockets) socket.destroy(new Error('the connection was closed'))
+  }
+
+  #check(host: string): void {
+    try {
+      this.#guard.check(host)
+    } catch (error) {
+      if (error instanceof AddressRefusedError) this.refused = error
+      throw error
+    }
+  }
+
+  readonly #lookup: LookupFunction = (hostname, options, callback) =>
+    this.#guard.lookup(hostname, options, (error, address, family) => {
+      if (error instanceof AddressRefusedError) this.refused = error
+      callback(error, address, family)
+    })
+}

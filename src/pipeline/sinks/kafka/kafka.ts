@@ -1,0 +1,175 @@
+import pLimit from 'p-limit'
+import { type HeldSnapshot, heldAfter, keyOf, knownBy } from '../events/held.ts'
+import { eventMessages, tombstone } from '../events/messages.ts'
+import { untilAborted } from '../events/until-aborted.ts'
+import {
+  type Delivery,
+  type EventDeclaration,
+  type Position,
+  type Probe,
+  type Receipt,
+  type Sink,
+  type SinkContext,
+  SinkError,
+  type SinkPreview,
+  type Writing,
+} from '../sink.ts'
+import { dialerOf, type KafkaClient, openClient } from './client.ts'
+import type { KafkaDialer } from './dial.ts'
+import { kafkaSinkError, typeOf } from './errors.ts'
+import { recordKey } from './key.ts'
+import { type KafkaPlan, kafkaPlan } from './plan.ts'
+
+/** A broker that takes less than this takes no inventory. */
+const LEAST_MESSAGE_BYTES = 8192
+
+interface Connection {
+  readonly dialer: KafkaDialer
+  readonly client: Promise<KafkaClient>
+}
+
+/**
+ * Publishes snapshots to a topic, one message after the other. Kafka is not asked what it holds of a key: a repeat within this process is
+ * not written, and one after a restart is recognised by who reads it, as every message says epoch and sequence.
+ */
+class KafkaSink implements Sink {
+  readonly family = 'event'
+  readonly #plan: KafkaPlan
+  readonly #context: SinkContext
+  readonly #held = new Map<string, HeldSnapshot>()
+  readonly #inTurn = pLimit(1)
+  readonly #ending = new AbortController()
+  #connection: Connection | undefined
+  /** what brokers were seen to refuse, where that is less than they say */
+  #maxBytes = Number.POSITIVE_INFINITY
+
+  constructor(declaration: EventDeclaration, context: SinkContext) {
+    this.#plan = kafkaPlan(declaration, context.semantics)
+    this.#context = context
+  }
+
+  async probe(signal: AbortSignal): Promise<Probe> {
+    const { name, topic } = this.#plan
+    try {
+      const client = await this.#call(signal, async (one) => one)
+      const { maxBytes, warnings } = client.topic
+      return {
+        verified: true,
+        message: `${name} is reached, and the topic ${topic} takes messages of up to ${Math.min(maxBytes, this.#maxBytes)} bytes`,
+        warnings: [
+          ...warnings,
+          ...(client.isIdempotent
+            ? []
+            : [
+                'the brokers give this user no IdempotentWrite: where an answer is lost, a message may be in the topic twice',
+              ]),
+        ],
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      return { verified: false, message: kafkaSinkError(error, this.#plan, undefined).message, warnings: [] }
+    }
+  }
+
+  deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+    return this.#call(signal, (client) => this.#deliver(client, delivery, signal))
+  }
+
+  async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
+    await this.deliver(tombstone(writing, position, this.#context.now()), signal)
+  }
+
+  preview(): SinkPreview {
+    const { ensures, topic } = this.#plan
+    return { provisioningMode: ensures ? 'ensure' : 'existing', serializationFormat: 'json', kafka: { topic } }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort(new SinkError('transient', 'the sink was closed'))
+    await this.#close()
+  }
+
+  async #deliver(client: KafkaClient, delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+    const key = keyOf(delivery.writing)
+    const known = knownBy(this.#held.get(key), delivery, this.#context.writer)
+    if (known) {
+      this.#held.set(key, known.held)
+      return known.receipt
+    }
+    for (;;) {
+      const maxBytes = Math.min(client.topic.maxBytes, this.#maxBytes)
+      try {
+        const done = await this.#publish(client, delivery, maxBytes, signal)
+        this.#held.set(key, heldAfter(delivery, this.#context.writer))
+        return { ...done, position: delivery.position, removed: 0 }
+      } catch (error) {
+        if (typeOf(error) !== 'MESSAGE_TOO_LARGE') throw error
+        this.#takeLess(maxBytes)
+      }
+    }
+  }
+
+  async #publish(client: KafkaClient, delivery: Delivery, maxBytes: number, signal: AbortSignal) {
+    let [written, bytes] = [0, 0]
+    for (const message of eventMessages({ delivery, writer: this.#context.writer, maxBytes })) {
+      signal.throwIfAborted()
+      const { body, headers } = message
+      await client.send({ key: recordKey(delivery, message), value: body, headers })
+      written++
+      bytes += Buffer.byteLength(body)
+    }
+    return { written, bytes }
+  }
+
+  /** The broker refused what its settings seem to allow. */
+  #takeLess(tooLarge: number): void {
+    this.#maxBytes = Math.floor(tooLarge / 2)
+    if (this.#maxBytes >= LEAST_MESSAGE_BYTES) return
+    this.#maxBytes = Number.POSITIVE_INFINITY
+    const { name, topic } = this.#plan
+    throw new SinkError(
+      'terminal',
+      `${name} refuses messages of ${tooLarge} bytes on the topic ${topic}: raise max.message.bytes of the topic and message.max.bytes of the brokers`,
+    )
+  }
+
+  /** One after the other: the numbers by which a broker recognises repeats are those of one line. */
+  async #call<T>(signal: AbortSignal, work: (client: KafkaClient) => Promise<T>): Promise<T> {
+    return untilAborted(
+      this.#inTurn(async () => {
+        signal.throwIfAborted()
+        this.#ending.signal.throwIfAborted()
+        const { dialer, client } = this.#connected()
+        try {
+          return await untilAborted(client.then(work), AbortSignal.any([signal, this.#ending.signal]))
+        } catch (error) {
+          // What came of the last message is unknown: see KafkaClient.
+          await this.#close()
+          signal.throwIfAborted()
+          throw kafkaSinkError(error, this.#plan, dialer.refused)
+        }
+      }),
+      signal,
+    )
+  }
+
+  #connected(): Connection {
+    if (this.#connection) return this.#connection
+    const dialer = dialerOf(this.#plan, this.#context.guard)
+    this.#connection = { dialer, client: openClient(this.#plan, dialer) }
+    return this.#connection
+  }
+
+  async #close(): Promise<void> {
+    const connection = this.#connection
+    this.#connection = undefined
+    if (!connection) return
+    connection.dialer.end()
+    const client = await connection.client.catch(() => undefined)
+    await client?.[Symbol.asyncDispose]()
+  }
+}
+
+/** @throws SinkError terminal, for a declaration that can never work */
+export const openKafka = (declaration: EventDeclaration, context: SinkContext): Sink =>
+  new KafkaSink(declaration, context)

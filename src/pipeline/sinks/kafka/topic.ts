@@ -1,0 +1,83 @@
+import type { Admin, ConfigResourceTypes } from 'kafkajs'
+import { seconds } from '#model'
+import { SinkError } from '../sink.ts'
+import { typeOf } from './errors.ts'
+import type { KafkaPlan } from './plan.ts'
+
+/** What is known of the topic after a look at it. */
+export interface TopicFacts {
+  /** bytes of a message with all around it */
+  readonly maxBytes: number
+  /** what consumers should know of it, a sentence each */
+  readonly warnings: readonly string[]
+}
+
+/** Of a broker that does not say it. */
+const USUAL_MAX_BYTES = 1_048_588
+/** The protocol's number; that of the library is no named export where Node loads it. */
+const TOPIC = 2 as ConfigResourceTypes
+/** The newest of each key is kept, however old it is: what does not change is not written again. */
+const MADE = [{ name: 'cleanup.policy', value: 'compact' }]
+const MAKING_MS = seconds(15)
+
+/**
+ * Finds the topic, and makes it where the plan says so: with partitions and replicas as the broker has them by default.
+ * @throws SinkError, or what the library says
+ */
+export async function topicFacts(admin: Admin, plan: KafkaPlan): Promise<TopicFacts> {
+  if (!(await isThere(admin, plan.topic))) await make(admin, plan)
+  const configs = await configsOf(admin, plan.topic)
+  if (!configs)
+    return {
+      maxBytes: USUAL_MAX_BYTES,
+      warnings: [
+        `the settings of the topic ${plan.topic} may not be read (DescribeConfigs): messages are made for the usual ceiling of ${USUAL_MAX_BYTES} bytes, and smaller where that is refused`,
+      ],
+    }
+  const maxBytes = Number(configs.get('max.message.bytes'))
+  const isCompacted = configs.get('cleanup.policy')?.includes('compact') === true
+  return {
+    maxBytes: Number.isSafeInteger(maxBytes) && maxBytes > 0 ? maxBytes : USUAL_MAX_BYTES,
+    warnings: isCompacted
+      ? []
+      : [
+          `the topic ${plan.topic} forgets messages by age or size (cleanup.policy ${configs.get('cleanup.policy')}): an inventory that stays as it is for long is in it no more; with compact the newest of each stays`,
+        ],
+  }
+}
+
+async function isThere(admin: Admin, topic: string): Promise<boolean> {
+  try {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+    return topics.length > 0
+  } catch (error) {
+    if (typeOf(error) === 'UNKNOWN_TOPIC_OR_PARTITION') return false
+    throw error
+  }
+}
+
+async function make(admin: Admin, { topic, ensures }: KafkaPlan): Promise<void> {
+  if (!ensures)
+    throw new SinkError(
+      'terminal',
+      `there is no topic ${topic}, and provisioning.mode existing makes none: kafka-topics.sh --create --topic ${topic} --config cleanup.policy=compact`,
+    )
+  // False where another process makes it at this moment.
+  await admin.createTopics({ topics: [{ topic, configEntries: MADE }], timeout: MAKING_MS, waitForLeaders: true })
+}
+
+/** Undefined where the user may not read them. */
+async function configsOf(admin: Admin, topic: string): Promise<ReadonlyMap<string, string> | undefined> {
+  const wanted = { type: TOPIC, name: topic, configNames: ['max.message.bytes', 'cleanup.policy'] }
+  try {
+    const { resources } = await admin.describeConfigs({ resources: [wanted], includeSynonyms: false })
+    return new Map(
+      resources.flatMap(({ configEntries }) =>
+        configEntries.map(({ configName, configValue }) => [configName, configValue] as const),
+      ),
+    )
+  } catch (error) {
+    if (/AUTHORIZATION_FAILED/.test(typeOf(error) ?? '')) return undefined
+    throw error
+  }
+}
