@@ -142,6 +142,7 @@ const drivers = {
   '@grpc/grpc-js': '^src/pipeline/(agent|ingest)/',
   '@duckdb/node-api': '^src/pipeline/history/',
   '@bufbuild/protobuf': '^src/contract/wire/|^src/platform/apiserver/protobuf/',
+  pg: '^src/pipeline/sinks/postgres/',
   fastify: '^src/pipeline/api/|^src/apps/hub/',
 }
 for (const [library, home] of Object.entries(drivers)) {

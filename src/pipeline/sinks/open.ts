@@ -25,7 +25,7 @@ type Loaders<F extends SinkFamily> = ReadonlyMap<string, () => Promise<Driver<F>
 
 /** What is loaded when the first sink of its type is opened: an agent without sinks holds no client of any. */
 const drivers: { readonly [F in SinkFamily]: Loaders<F> } = {
-  database: new Map(),
+  database: new Map([['postgres', async () => (await import('./postgres/index.ts')).openPostgres]]),
   snapshot: new Map(),
   event: new Map<string, () => Promise<Driver<'event'>>>([
     ['nats', async () => (await import('./nats/nats.ts')).openNats],

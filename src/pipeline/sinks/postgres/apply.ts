@@ -1,0 +1,185 @@
+import { compareTexts } from '#extract'
+import { KOLLECT_API_VERSION } from '#kinds'
+import type { Position, RowKey, Writing } from '../sink.ts'
+import type { Session } from './connection.ts'
+import type { Tables } from './identifiers.ts'
+import { type Change, jsonbText, keyText } from './rows.ts'
+
+/** Of one statement: rows, and bytes of JSON. */
+const BATCH_ROWS = 1000
+const BATCH_BYTES = 4 * 2 ** 20
+/** So many changes are put in order before they are written; more are written as they come, with the cluster to themselves. */
+const ORDERED = 5000
+
+/** What was written and deleted of an inventory. */
+export interface Applied {
+  written: number
+  removed: number
+  bytes: number
+}
+
+interface Target {
+  readonly session: Session
+  readonly tables: Tables
+  readonly writing: Writing
+  readonly position: Position
+}
+
+/**
+ * Writes changes of one inventory: claims first, then the resources they are on, each of which shows its smallest claim and goes with
+ * its last one. Another inventory of the cluster may write the same resources meanwhile. Whoever changes a claim locks its resource
+ * afterwards and only then looks at all claims on it, so that the last of both sees what both did; locks are taken in the order of
+ * keys, so that nobody waits in a circle.
+ */
+export async function apply(target: Target, changes: AsyncIterable<Change>): Promise<Applied> {
+  const done: Applied = { written: 0, removed: 0, bytes: 0 }
+  const { session, tables, writing } = target
+  const lockCluster = (how: '' | '_shared') =>
+    session.query(`select pg_advisory_xact_lock${how}(hashtextextended($1, 2))`, [
+      JSON.stringify([tables.resources, writing.cluster]),
+    ])
+  const held: Change[] = []
+  const iterator = changes[Symbol.asyncIterator]()
+  let next = await iterator.next()
+  for (; !next.done && held.length < ORDERED; next = await iterator.next()) held.push(next.value)
+  if (held.length === 0) return done
+  await lockCluster(next.done ? '_shared' : '')
+  const batch = new Batch(target, done)
+  for (const change of held.sort(compareResources)) await batch.add(change)
+  for (; !next.done; next = await iterator.next()) await batch.add(next.value)
+  await batch.write()
+  return done
+}
+
+const compareResources = ({ key: a }: Change, { key: b }: Change): number =>
+  compareTexts(a.namespace, b.namespace) || compareTexts(a.name, b.name) || compareTexts(a.uid, b.uid)
+
+/** Changes that go in one statement each. */
+class Batch {
+  readonly #target: Target
+  readonly #done: Applied
+  readonly #put = new Map<string, string>()
+  readonly #removed = new Map<string, RowKey>()
+  readonly #resources = new Map<string, Pick<RowKey, 'namespace' | 'name' | 'uid'>>()
+  #bytes = 0
+
+  constructor(target: Target, done: Applied) {
+    this.#target = target
+    this.#done = done
+  }
+
+  async add({ key, put }: Change): Promise<void> {
+    const text = keyText(key)
+    const { namespace, name, uid } = key
+    this.#resources.set(`${namespace}\n${name}\n${uid}`, { namespace, name, uid })
+    if (put) {
+      const { targetNamespace: tn, targetName: t, group: g = '', version: v, kind: k, attributes: a } = put.row
+      const json = jsonbText({ tn, t, ns: namespace, n: name, u: uid, g, v, k, a, h: put.hash })
+      this.#put.set(text, json)
+      this.#removed.delete(text)
+      this.#bytes += json.length
+    } else {
+      this.#removed.set(text, key)
+      this.#put.delete(text)
+    }
+    if (this.#put.size + this.#removed.size >= BATCH_ROWS || this.#bytes >= BATCH_BYTES) await this.write()
+  }
+
+  async write(): Promise<void> {
+    if (this.#resources.size === 0) return
+    if (this.#put.size > 0) await this.#putClaims()
+    if (this.#removed.size > 0) await this.#removeClaims()
+    await this.#writeResources()
+    this.#done.bytes += this.#bytes
+    this.#put.clear()
+    this.#removed.clear()
+    this.#resources.clear()
+    this.#bytes = 0
+  }
+
+  async #putClaims(): Promise<void> {
+    const { session, tables, writing, position } = this.#target
+    const { count } = await session.query(
+      `insert into ${tables.claims} as held (cluster, inventory_namespace, inventory_name, target_namespace, target_name,
+  namespace, name, uid, api_group, api_version, kind, attributes, attributes_hash, epoch, sequence)
+select $2, $3, $4, r.tn, r.t, r.ns, r.n, r.u, r.g, r.v, r.k, r.a, decode(r.h, 'base64'), $5::bigint, $6::bigint
+from jsonb_to_recordset($1::jsonb) as r (tn text, t text, ns text, n text, u text, g text, v text, k text, a jsonb, h text)
+on conflict (cluster, inventory_namespace, inventory_name, target_namespace, target_name, namespace, name, uid) do update set
+  api_group = excluded.api_group, api_version = excluded.api_version, kind = excluded.kind, attributes = excluded.attributes,
+  attributes_hash = excluded.attributes_hash, epoch = excluded.epoch, sequence = excluded.sequence
+where held.attributes_hash <> excluded.attributes_hash`,
+      [
+        `[${[...this.#put.values()].join(',')}]`,
+        ...valuesOf(writing),
+        String(position.epoch),
+        String(position.sequence),
+      ],
+    )
+    this.#done.written += count
+  }
+
+  async #removeClaims(): Promise<void> {
+    const { session, tables, writing } = this.#target
+    const keys = [...this.#removed.values()].map(
+      ({ targetNamespace: tn, targetName: t, namespace: ns, name: n, uid: u }) => ({
+        ...{ tn, t, ns, n, u },
+      }),
+    )
+    const { count } = await session.query(
+      `delete from ${tables.claims} c
+using jsonb_to_recordset($1::jsonb) as r (tn text, t text, ns text, n text, u text)
+where c.cluster = $2 and c.inventory_namespace = $3 and c.inventory_name = $4
+  and c.target_namespace = r.tn and c.target_name = r.t and c.namespace = r.ns and c.name = r.n and c.uid = r.u`,
+      [JSON.stringify(keys), ...valuesOf(writing)],
+    )
+    this.#done.removed += count
+  }
+
+  async #writeResources(): Promise<void> {
+    const { session, tables, writing, position } = this.#target
+    const keys = JSON.stringify(
+      [...this.#resources.values()].map(({ namespace: ns, name: n, uid: u }) => ({ ns, n, u })),
+    )
+    const values = [keys, writing.cluster, String(position.epoch), String(position.sequence)]
+    // What is there is only locked by this, in the order of the keys. What has no claim is made and taken away again below.
+    await session.query(
+      `insert into ${tables.resources} as held
+  (cluster, namespace, name, uid, api_group, api_version, kind, payload, payload_hash, schema_version, epoch, sequence, exported_at)
+select $2, s.ns, s.n, s.u, coalesce(s.api_group, ''), coalesce(s.api_version, ''), coalesce(s.kind, ''),
+  coalesce(s.payload, '{}'), coalesce(s.attributes_hash, ''), '${KOLLECT_API_VERSION}', $3::bigint, $4::bigint, clock_timestamp()
+from (${this.#smallestClaims('left join')}) s
+order by s.ns, s.n, s.u
+on conflict (cluster, namespace, name, uid) do update set cluster = held.cluster where false`,
+      values,
+    )
+    await session.query(
+      `update ${tables.resources} held set api_group = s.api_group, api_version = s.api_version, kind = s.kind, payload = s.payload,
+  payload_hash = s.attributes_hash, schema_version = '${KOLLECT_API_VERSION}', epoch = $3::bigint, sequence = $4::bigint, exported_at = clock_timestamp()
+from (${this.#smallestClaims('join')}) s
+where held.cluster = $2 and held.namespace = s.ns and held.name = s.n and held.uid = s.u and held.payload_hash <> s.attributes_hash`,
+      values,
+    )
+    if (this.#removed.size === 0) return
+    await session.query(
+      `delete from ${tables.resources} held
+using jsonb_to_recordset($1::jsonb) as k (ns text, n text, u text)
+where held.cluster = $2 and held.namespace = k.ns and held.name = k.n and held.uid = k.u and not exists (
+  select 1 from ${tables.claims} c where c.cluster = held.cluster and c.uid = held.uid and c.namespace = held.namespace and c.name = held.name)`,
+      [keys, writing.cluster],
+    )
+  }
+
+  /** For each resource its smallest claim, by the bytes of the claim's key. */
+  #smallestClaims(join: 'join' | 'left join'): string {
+    const key = ['inventory_namespace', 'inventory_name', 'target_namespace', 'target_name']
+    return `select distinct on (k.ns collate "C", k.n collate "C", k.u collate "C") k.ns collate "C" as ns, k.n collate "C" as n, k.u collate "C" as u,
+    c.api_group, c.api_version, c.kind, c.attributes_hash,
+    jsonb_build_object('namespace', c.namespace, 'name', c.name, 'version', c.api_version, 'kind', c.kind, 'uid', c.uid, 'attributes', c.attributes)
+      || case when c.api_group = '' then '{}'::jsonb else jsonb_build_object('group', c.api_group) end as payload
+  from jsonb_to_recordset($1::jsonb) as k (ns text, n text, u text)
+  ${join} ${this.#target.tables.claims} c on c.cluster = $2 and c.uid = k.u and c.namespace = k.ns and c.name = k.n
+  order by k.ns collate "C", k.n collate "C", k.u collate "C", ${key.map((column) => `c.${column} collate "C"`).join(', ')}`
+  }
+}
+
+const valuesOf = ({ cluster, namespace, inventory }: Writing): string[] => [cluster, namespace, inventory]

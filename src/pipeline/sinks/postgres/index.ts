@@ -1,0 +1,147 @@
+/**
+ * Rows in PostgreSQL: a table of resources under (cluster, namespace, name, uid), the claims of inventories on them, and who writes.
+ *
+ *   delivery → lock of the inventory → older than what the writers table says? → what differs, by hash → claims → resources → writers
+ */
+
+import type { Driver } from '../open.ts'
+import {
+  type DatabaseDeclaration,
+  type Delivery,
+  type Position,
+  type Probe,
+  type Receipt,
+  type Sink,
+  type SinkContext,
+  SinkError,
+  type SinkPreview,
+  type Writing,
+} from '../sink.ts'
+import { Database, type Session } from './connection.ts'
+import { codeOf, sinkErrorOf } from './errors.ts'
+import { type Tables, tablesOf } from './identifiers.ts'
+import { OriginalTable } from './original-table.ts'
+import { OwnTables, type TableWriter } from './own-tables.ts'
+import { definitions, shapeOf } from './schema.ts'
+
+/** How long a former writer is waited for before what it left is deleted: three times as long as it is silent where nothing changes. */
+const SILENCE_MS = 90_000
+/** until the tables were looked at, and made */
+const OPEN_MS = 30_000
+/** until goodbye is said, or is not */
+const LEAVE_MS = 5000
+
+/** Opens a sink of type postgres. It connects when it is first used. */
+export const openPostgres: Driver<'database'> = (declaration, context) => new PostgresSink(declaration, context)
+
+export class PostgresSink implements Sink {
+  readonly family = 'database'
+  readonly #database: Database
+  readonly #tables: Tables
+  readonly #mode: 'ensure' | 'existing'
+  readonly #writer: string
+  readonly #silenceMs: number
+  #tableWriter: Promise<TableWriter> | undefined
+
+  constructor(declaration: DatabaseDeclaration, context: SinkContext, silenceMs = SILENCE_MS) {
+    const { postgres, provisioning } = declaration.spec
+    if (!postgres) throw new SinkError('terminal', 'spec.postgres is missing: say which table rows go to')
+    if (declaration.cluster === '')
+      throw new SinkError('terminal', 'the cluster has no name: set CLUSTER_NAME or spec.cluster')
+    this.#database = new Database(declaration, context)
+    this.#tables = tablesOf(postgres.schema ?? 'public', postgres.table)
+    this.#mode = provisioning?.mode ?? 'ensure'
+    this.#writer = context.writer
+    this.#silenceMs = silenceMs
+  }
+
+  async probe(signal: AbortSignal): Promise<Probe> {
+    const { warnings } = this.#database
+    try {
+      const denied = await this.#database.session(async (session) => {
+        const shape = await this.#shape(session)
+        return this.#denied(session, shape.kind === 'original')
+      }, signal)
+      return denied === undefined
+        ? { verified: true, message: 'the tables can be written', warnings }
+        : { verified: false, message: denied, warnings }
+    } catch (error) {
+      signal.throwIfAborted()
+      return { verified: false, message: SinkError.from(error).message, warnings }
+    }
+  }
+
+  async deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+    const { receipt, waits, held } = await this.#run((writer, session) => writer.deliver(session, delivery), signal)
+    held?.()
+    if (waits !== undefined) throw new SinkError('transient', waits)
+    return receipt
+  }
+
+  async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
+    const waits = await this.#run((writer, session) => writer.remove(session, writing, position), signal)
+    if (waits !== undefined) throw new SinkError('transient', waits)
+  }
+
+  preview(): SinkPreview {
+    return { provisioningMode: this.#mode, postgres: { expectedDDL: `${definitions(this.#tables).join(';\n\n')};\n` } }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const writer = await this.#tableWriter?.catch(() => undefined)
+    const leave = writer?.leave
+    // Where the database is away, who comes next waits a little; nothing is lost.
+    if (leave) await this.#database.session(leave, AbortSignal.timeout(LEAVE_MS)).catch(() => undefined)
+    await this.#database[Symbol.asyncDispose]()
+  }
+
+  async #run<T>(work: (writer: TableWriter, session: Session) => Promise<T>, signal: AbortSignal): Promise<T> {
+    this.#tableWriter ??= this.#newWriter()
+    const opening = this.#tableWriter
+    try {
+      const writer = await opening
+      return await this.#database.transaction((session) => work(writer, session), signal)
+    } catch (error) {
+      // What was made of the tables meanwhile is looked at again.
+      const isOfTables =
+        !(error instanceof SinkError) || error.errorClass === 'terminal' || codeOf(error.cause) === '42P01'
+      if (isOfTables && this.#tableWriter === opening) this.#tableWriter = undefined
+      throw error
+    }
+  }
+
+  /** For whoever asks while it is made: so no one's signal ends it. */
+  async #newWriter(): Promise<TableWriter> {
+    const late = AbortSignal.timeout(OPEN_MS)
+    const shape = await this.#database
+      .session((session) => this.#shape(session), late)
+      .catch((error) => Promise.reject(sinkErrorOf(error)))
+    return shape.kind === 'original'
+      ? new OriginalTable(this.#tables, shape.key)
+      : new OwnTables(this.#tables, { writer: this.#writer, silenceMs: this.#silenceMs })
+  }
+
+  async #shape(session: Session) {
+    const shape = await shapeOf(session, this.#tables, this.#mode)
+    if (shape.kind !== 'missing') return shape
+    throw new SinkError(
+      'terminal',
+      `spec.provisioning.mode is ${this.#mode}, and there is no table ${shape.names.join(', ')} in the schema ${this.#tables.schema}: make it (status.preview shows how), or set the mode to ensure`,
+    )
+  }
+
+  /** Why rows cannot be written; undefined where they can. */
+  async #denied(session: Session, isOriginal: boolean): Promise<string | undefined> {
+    const { resources, claims, writers } = this.#tables
+    const { rows } = await session.query<{ readonly: string; may: boolean }>(
+      `select current_setting('transaction_read_only') as readonly,
+  bool_and(has_table_privilege(t, 'select') and has_table_privilege(t, 'insert') and has_table_privilege(t, 'update') and has_table_privilege(t, 'delete')) as may
+from unnest($1::text[]) t`,
+      [isOriginal ? [resources] : [resources, claims, writers]],
+    )
+    if (rows[0]?.readonly === 'on') return 'the database is read-only now: it is a standby, or under maintenance'
+    if (!rows[0]?.may)
+      return `the user may not write the tables: grant select, insert, update and delete on ${resources}${isOriginal ? '' : ` and on the tables that begin like it`}`
+    return undefined
+  }
+}

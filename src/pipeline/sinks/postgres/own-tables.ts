@@ -1,0 +1,206 @@
+import { setImmediate } from 'node:timers/promises'
+import { comparePositions, type Delivery, type Position, type Receipt, type Writing } from '../sink.ts'
+import { apply } from './apply.ts'
+import type { Session } from './connection.ts'
+import type { Tables } from './identifiers.ts'
+import { type Change, hashOf, keyOfText, keyText } from './rows.ts'
+import {
+  conflictWith,
+  forgetRemoved,
+  type Held,
+  heldBy,
+  judge,
+  lockInventory,
+  noteLeft,
+  noteRival,
+  noteSeen,
+  noteWritten,
+} from './writers.ts'
+
+/** What a delivery did. `waits`: why it is not done yet; what it wrote holds all the same. */
+export interface Delivered {
+  readonly receipt: Receipt
+  readonly waits?: string
+  /** to be called when the transaction holds */
+  readonly held?: () => void
+}
+
+/** One shape of tables. Everything runs within a transaction. */
+export interface TableWriter {
+  deliver(session: Session, delivery: Delivery): Promise<Delivered>
+  /** @returns why it is not done yet */
+  remove(session: Session, writing: Writing, position: Position): Promise<string | undefined>
+  /** Says goodbye; absent where there is nobody to say it to. */
+  readonly leave?: ((session: Session) => Promise<void>) | undefined
+}
+
+/** So many rows are looked at before others have their turn. */
+const TURN = 2000
+
+/** Resources, the claims on them, and who writes. @see docs/guide/sinks-postgres.md */
+export class OwnTables implements TableWriter {
+  readonly #tables: Tables
+  readonly #writer: string
+  readonly #silenceMs: number
+  /** of what this process wrote, by cluster */
+  readonly #epochs = new Map<string, Set<bigint>>()
+
+  constructor(tables: Tables, { writer, silenceMs }: { readonly writer: string; readonly silenceMs: number }) {
+    this.#tables = tables
+    this.#writer = writer
+    this.#silenceMs = silenceMs
+  }
+
+  async deliver(session: Session, delivery: Delivery): Promise<Delivered> {
+    const { writing, position, complete } = delivery
+    await lockInventory(session, writing, this.#tables)
+    const held = await heldBy(session, this.#tables, writing)
+    const standing = judge(held, delivery, { ownEpochs: this.#epochsOf(writing), silenceMs: this.#silenceMs })
+    if (standing.may !== 'write') return this.#stopped(session, writing, held, standing)
+    const isNew = standing.isTakeover
+    if (held && !isNew && isHeld(held, delivery)) {
+      await noteSeen(session, this.#tables, writing, held)
+      return { receipt: { position: held.position, ...NOTHING } }
+    }
+    const mayDelete = complete && standing.mayDelete
+    const differs = new Differences(session, this.#tables, delivery)
+    const isSame = held && !isNew && complete && held.complete && !held.removed && isEqual(held, delivery)
+    const { changes } = delivery
+    // Where not all that is gone was deleted, differences between two snapshots do not tell of it.
+    const isBase = held && changes && !isNew && comparePositions(held.position, changes.base) === 0
+    const isOfUse = isBase && !held.removed && (held.complete || !complete)
+    const source = isSame ? none() : isOfUse ? differs.told(changes, mayDelete) : differs.found(mayDelete)
+    const applied = await apply({ session, tables: this.#tables, writing, position }, source)
+    const waits = complete && !mayDelete && differs.kept > 0
+    await noteWritten(session, this.#tables, delivery, {
+      writer: this.#writer,
+      complete: complete && !waits,
+      removed: false,
+      isTakeover: isNew,
+      former: held && !standing.mayDelete ? held.writer : undefined,
+    })
+    this.#wrote(writing, position)
+    return {
+      receipt: { position, ...applied },
+      ...(waits && { waits: waitsFor(held, this.#silenceMs) }),
+    }
+  }
+
+  async remove(session: Session, writing: Writing, position: Position): Promise<string | undefined> {
+    await lockInventory(session, writing, this.#tables)
+    const held = await heldBy(session, this.#tables, writing)
+    if (!held || held.removed) return undefined
+    const standing = judge(
+      held,
+      { writing, position },
+      { ownEpochs: this.#epochsOf(writing), silenceMs: this.#silenceMs },
+    )
+    if (standing.may === 'nothing') return undefined
+    if (standing.may === 'conflict') return standing.sentence
+    const tables = this.#tables
+    const none = { writing, position, generation: 0, checksum: '', itemCount: 0 }
+    const writer = { writer: this.#writer, isTakeover: standing.isTakeover, former: held.writer }
+    if (!standing.mayDelete) {
+      await noteWritten(session, tables, none, { ...writer, complete: false, removed: false })
+      return waitsFor(held, this.#silenceMs)
+    }
+    const claims = new Differences(session, tables, { ...none, rows: () => [] })
+    await apply({ session, tables, writing, position }, claims.found(true))
+    await noteWritten(session, tables, none, { ...writer, complete: true, removed: true, former: undefined })
+    await forgetRemoved(session, tables, writing.cluster)
+    this.#wrote(writing, position)
+    return undefined
+  }
+
+  get leave(): TableWriter['leave'] {
+    if (this.#epochs.size === 0) return undefined
+    return async (session) => {
+      for (const [cluster, epochs] of this.#epochs) await noteLeft(session, this.#tables, cluster, [...epochs])
+    }
+  }
+
+  async #stopped(
+    session: Session,
+    writing: Writing,
+    held: Held | undefined,
+    standing: Exclude<ReturnType<typeof judge>, { may: 'write' }>,
+  ): Promise<Delivered> {
+    const position = held?.position ?? { epoch: 0n, sequence: 0n }
+    const receipt = { position, ...NOTHING }
+    if (standing.may === 'conflict') return { receipt: { ...receipt, conflict: standing.sentence } }
+    if (!standing.isRival) return { receipt }
+    await noteRival(session, this.#tables, writing, this.#writer)
+    const conflict = conflictWith(writing, held?.writer, 'it started later, so nothing of this one is written')
+    return { receipt: { ...receipt, conflict } }
+  }
+
+  #epochsOf({ cluster }: Writing): ReadonlySet<bigint> {
+    return this.#epochs.get(cluster) ?? new Set()
+  }
+
+  #wrote({ cluster }: Writing, { epoch }: Position): void {
+    this.#epochs.set(cluster, new Set(this.#epochs.get(cluster)).add(epoch))
+  }
+}
+
+const NOTHING = { written: 0, removed: 0, bytes: 0 }
+
+const isHeld = (held: Held, { position, complete }: Delivery): boolean =>
+  comparePositions(held.position, position) === 0 && (held.complete || !complete)
+
+const isEqual = (held: Held, { checksum, itemCount }: Delivery): boolean =>
+  held.checksum === checksum && held.itemCount === itemCount
+
+const waitsFor = (held: Held | undefined, silenceMs: number): string =>
+  `what is gone is deleted once ${held?.former ?? held?.writer ?? 'the former agent'}, which wrote them and did not say goodbye, was silent for ${Math.ceil(silenceMs / 1000)} s: it might be another cluster under the same name`
+
+async function* none(): AsyncGenerator<Change> {
+  // No difference.
+}
+
+/** What differs between a snapshot and what the inventory holds. */
+class Differences {
+  readonly #session: Session
+  readonly #tables: Tables
+  readonly #delivery: Pick<Delivery, 'writing' | 'rows'>
+  /** rows that are gone and were not deleted */
+  kept = 0
+
+  constructor(session: Session, tables: Tables, delivery: Pick<Delivery, 'writing' | 'rows'>) {
+    this.#session = session
+    this.#tables = tables
+    this.#delivery = delivery
+  }
+
+  /** As the delivery says itself. */
+  async *told({ put, removed }: NonNullable<Delivery['changes']>, mayDelete: boolean): AsyncGenerator<Change> {
+    for (const row of put) yield { key: row, put: { row, hash: hashOf(row) } }
+    if (mayDelete) for (const key of removed) yield { key }
+    else this.kept += removed.length
+  }
+
+  /** By comparing every row with the hash that its claim has. */
+  async *found(mayDelete: boolean): AsyncGenerator<Change> {
+    const held = await this.#hashes()
+    let seen = 0
+    for (const row of this.#delivery.rows()) {
+      const key = keyText(row)
+      const hash = hashOf(row)
+      if (held.get(key) !== hash) yield { key: row, put: { row, hash } }
+      held.delete(key)
+      if (++seen % TURN === 0) await setImmediate()
+    }
+    if (mayDelete) for (const key of held.keys()) yield { key: keyOfText(key) }
+    else this.kept += held.size
+  }
+
+  async #hashes(): Promise<Map<string, string>> {
+    const { cluster, namespace, inventory } = this.#delivery.writing
+    const { rows } = await this.#session.query<{ key: string; hash: string }>(
+      `select concat_ws(e'\\n', target_namespace, target_name, namespace, name, uid) as key, encode(attributes_hash, 'base64') as hash
+from ${this.#tables.claims} where cluster = $1 and inventory_namespace = $2 and inventory_name = $3`,
+      [cluster, namespace, inventory],
+    )
+    return new Map(rows.map(({ key, hash }) => [key, hash]))
+  }
+}

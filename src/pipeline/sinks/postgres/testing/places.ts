@@ -1,0 +1,74 @@
+import { onTestFinished } from 'vitest'
+import type { Row } from '#extract'
+import type { DatabaseDeclaration, SinkContext, Writing } from '../../index.ts'
+import { contextOf } from '../../testing/contract.ts'
+import type { TestPostgres } from '../../testing/postgres-server.ts'
+import { PostgresSink } from '../index.ts'
+
+/** A schema of its own in a server, as the user of the sinks has it. */
+export interface Place {
+  readonly schema: string
+  sink(cluster: string, more?: Partial<SinkContext> & { spec?: object; dsn?: string; silenceMs?: number }): PostgresSink
+  /** rows of an inventory, as the view shows them */
+  read(writing: Writing): Promise<Row[]>
+  count(what?: string): Promise<number>
+  /** a number that is another one after any row of resources or claims was written */
+  version(): Promise<number>
+}
+
+let places = 0
+
+export async function aPlace(server: TestPostgres, table = 'inventory'): Promise<Place> {
+  const schema = `place_${++places}_${Math.random().toString(36).slice(2, 8)}`
+  await server.query(`create schema ${schema} authorization app`)
+  return {
+    schema,
+    sink: (cluster, { spec, dsn = server.dsn(), silenceMs, ...context } = {}) => {
+      const declaration: DatabaseDeclaration = {
+        namespace: 'team-a',
+        name: 'warehouse',
+        cluster,
+        credentials: { dsn: Buffer.from(dsn) },
+        spec: { type: 'postgres', postgres: { databaseRef: { name: 'warehouse' }, table, schema }, ...spec },
+      }
+      return new PostgresSink(declaration, contextOf(context), silenceMs)
+    },
+    read: async ({ cluster, namespace, inventory }) => {
+      const [{ there } = { there: false }] = await server.query<{ there: boolean }>(
+        'select to_regclass($1) is not null as there',
+        [`${schema}.${table}_view`],
+      )
+      if (!there) return []
+      const rows = await server.query<Record<string, string> & { attributes: Record<string, unknown> }>(
+        `select * from ${schema}.${table}_view where cluster = $1 and inventory_namespace = $2 and inventory_name = $3`,
+        [cluster, namespace, inventory],
+      )
+      return rows.map((row) => ({
+        targetNamespace: row.target_namespace ?? '',
+        targetName: row.target_name ?? '',
+        namespace: row.namespace ?? '',
+        name: row.name ?? '',
+        ...(row.api_group !== '' && { group: row.api_group ?? '' }),
+        version: row.api_version ?? '',
+        kind: row.kind ?? '',
+        uid: row.uid ?? '',
+        attributes: row.attributes,
+      }))
+    },
+    version: async () => {
+      const marks = (name: string) => `select sum(hashtext(ctid::text || xmin::text)) n from ${schema}.${name}`
+      const rows = await server.query<{ n: string | null }>(`${marks(table)} union all ${marks(`${table}_claims`)}`)
+      return rows.reduce((sum, { n }) => sum + Number(n ?? 0), 0)
+    },
+    count: async (what = table) => {
+      const [row] = await server.query<{ n: string }>(`select count(*) n from ${schema}.${what}`)
+      return Number(row?.n)
+    },
+  }
+}
+
+/** A sink that is closed with its test. */
+export function closed<T extends AsyncDisposable>(sink: T): T {
+  onTestFinished(() => sink[Symbol.asyncDispose]())
+  return sink
+}
