@@ -129,7 +129,7 @@ export class OwnTables implements TableWriter {
     const receipt = { position, ...NOTHING }
     if (standing.may === 'conflict') return { receipt: { ...receipt, conflict: standing.sentence } }
     if (!standing.isRival) return { receipt }
-    await noteRival(session, this.#tables, writing, this.#writer)
+    await noteRival(session, this.#tables, writing, { writer: this.#writer, silenceMs: this.#silenceMs })
     const conflict = conflictWith(writing, held?.writer, 'it started later, so nothing of this one is written')
     return { receipt: { ...receipt, conflict } }
   }

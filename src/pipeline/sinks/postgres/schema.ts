@@ -130,7 +130,9 @@ async function make(session: Session, tables: Tables): Promise<void> {
   await session.query('begin')
   // Agents that begin at the same time would meet inside of "create table if not exists".
   await session.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`clusterpulse ${tables.resources}`])
-  for (const statement of definitions(tables)) await session.query(statement)
+  // Who waited finds them made; making them again would meet those who write already.
+  if ((await look(session, tables)).kind === 'missing')
+    for (const statement of definitions(tables)) await session.query(statement)
   await session.query('commit')
 }
 

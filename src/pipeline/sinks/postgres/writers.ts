@@ -104,12 +104,17 @@ export const conflictWith = ({ cluster }: Writing, other: string | undefined, th
   `${other ?? 'another agent'} writes under the cluster name ${cluster}, too: ${then}. Give each cluster a name of its own (CLUSTER_NAME, or spec.cluster of the sink)`
 
 /** Notes that a writer was refused. */
-export async function noteRival(session: Session, tables: Tables, writing: Writing, writer: string): Promise<void> {
+export async function noteRival(
+  session: Session,
+  tables: Tables,
+  writing: Writing,
+  { writer, silenceMs }: { readonly writer: string; readonly silenceMs: number },
+): Promise<void> {
   await session.query(
     `update ${tables.writers} set rival = $4, rival_seen = clock_timestamp()
 where cluster = $1 and inventory_namespace = $2 and inventory_name = $3
   and (rival is distinct from $4 or rival_seen < clock_timestamp() - $5 * interval '1 millisecond')`,
-    [...keyValues(writing), writer, SEEN_EVERY_MS],
+    [...keyValues(writing), writer, Math.min(SEEN_EVERY_MS, silenceMs / 10)],
   )
 }
 

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import type { Row } from '#extract'
 import type { DatabaseDeclaration, SinkContext, Writing } from '../../index.ts'
-import { contextOf } from '../../testing/contract.ts'
+import { contextOf } from '../../testing/delivery.ts'
 import type { TestPostgres } from '../../testing/postgres-server.ts'
 import { PostgresSink } from '../index.ts'
 

@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { aRow, at, deliveryOf, rowsTo, writingOf } from '../testing/delivery.ts'
+import { onPostgres, postgresMissing, startPostgres, type TestPostgres } from '../testing/postgres-server.ts'
+import { aPlace, closed } from './testing/places.ts'
+
+const source = fileURLToPath(new URL('./testing/deliver-until-killed.ts', import.meta.url))
+const root = fileURLToPath(new URL('../../../../', import.meta.url))
+const signal = new AbortController().signal
+const west = writingOf('west')
+
+describe.skipIf(postgresMissing !== undefined)(onPostgres('many rows in PostgreSQL'), () => {
+  let server: TestPostgres
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server[Symbol.asyncDispose]())
+
+  it('loses no row of 10 000 to kill -9, twenty times between the first statement and the commit', async () => {
+    const place = await aPlace(server)
+    const table = `${place.schema}.inventory`
+    const before = place.sink('west')
+    await before.deliver(deliveryOf(west, at(1, 1), rowsTo(10_000)), signal)
+    await before[Symbol.asyncDispose]()
+    for (let kill = 0; kill < 20; kill++) {
+      const child = spawn(
+        process.execPath,
+        ['--import', 'tsx', program, server.dsn(), place.schema, String(kill + 2)],
+        {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      )
+      await inTransaction(server, child)
+      await new Promise((resolve) => setTimeout(resolve, kill * 20))
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+      expect(await place.count()).toBe(10_000)
+    }
+    const rows = Array.from({ length: 10_000 }, (_, n) => aRow(n, { end: true }))
+    const sink = place.sink('west')
+    await sink.deliver(deliveryOf(west, at(1, 100), rows), signal)
+    await sink[Symbol.asyncDispose]()
+    expect(await place.read(west)).toHaveLength(10_000)
+    await expect.poll(() => idle(server)).toBe(true)
+    for (const name of [table, `${table}_claims`]) expect(await server.counts(name)).toMatchObject({ deleted: 0 })
+  }, 600_000)
+
+  it('takes 50 writers of one cluster that see the same objects, at once and without a deadlock', async () => {
+    const place = await aPlace(server)
+    const sinks = Array.from({ length: 10 }, () => closed(place.sink('west')))
+    const inventories = Array.from({ length: 50 }, (_, n) => writingOf('west', `inventory-${n}`))
+    for (let round = 1; round <= 4; round++) {
+      const answers = await Promise.all(
+        inventories.map((writing, n) => {
+          const given = rowsTo(60).filter((_, row) => (row * 7 + n + round) % 3 !== 0)
+          const rows = given.map((row) => ({ ...row, attributes: { n, round } }))
+          return sinks[n % 10]?.deliver(deliveryOf(writing, at(round), n % 2 ? rows.reverse() : rows), signal)
+        }),
+      )
+      expect(answers.map((answer) => answer?.position)).toEqual(inventories.map(() => at(round)))
+    }
+    const [stats] = await server.query('select deadlocks::int from pg_stat_database where datname = current_database()')
+    expect(stats).toEqual({ deadlocks: 0 })
+    // Every resource shows its smallest claim, whoever came last.
+    const wrong = await server.query(`select r.uid from ${place.schema}.inventory r where r.payload->'attributes' <> (
+      select c.attributes from ${place.schema}.inventory_claims c where c.cluster = r.cluster and c.uid = r.uid
+      order by c.inventory_name collate "C" limit 1)`)
+    expect(wrong).toEqual([])
+    const orphans = await server.query(`select uid from ${place.schema}.inventory r where not exists (
+      select 1 from ${place.schema}.inventory_claims c where c.uid = r.uid)`)
+    expect(orphans).toEqual([])
+    await Promise.all(inventories.map((writing, n) => sinks[n % 10]?.remove(writing, at(9), signal)))
+    expect(await place.count()).toBe(0)
+    expect(await place.count('inventory_claims')).toBe(0)
+  }, 180_000)
+
+  it('takes 100 000 rows, then 1 % of them again and nothing else', async () => {
+    const place = await aPlace(server)
+    const sink = closed(place.sink('west'))
+    const rows = rowsTo(100_000)
+    expect(await sink.deliver(deliveryOf(west, at(1), rows), signal)).toMatchObject({ written: 100_000, removed: 0 })
+    const changed = rows.map((row, n) => (n % 100 === 0 ? aRow(n, { image: 'new' }) : row))
+    expect(await sink.deliver(deliveryOf(west, at(2), changed), signal)).toMatchObject({ written: 1000, removed: 0 })
+    expect(await place.count()).toBe(100_000)
+  }, 300_000)
+})
+
+/** Until the child has a transaction that wrote something. */
+async function inTransaction(server: TestPostgres, child: ChildProcess): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error('the process ended by itself')
+    const [row] = await server.query<{ n: number }>(
+      "select count(*)::int n from pg_stat_activity where application_name = 'clusterpulse' and backend_xid is not null",
+    )
+    if (row?.n) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** Whether the connections of sinks are gone: what they did is counted by then. */
+const idle = async (server: TestPostgres): Promise<boolean> => {
+  const rows = await server.query("select 1 from pg_stat_activity where application_name = 'clusterpulse'")
+  return rows.length === 0
+}
