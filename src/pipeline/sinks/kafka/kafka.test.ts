@@ -266,8 +266,10 @@ describe.skipIf(kafkaMissing !== undefined)(
       setTimeout(() => stop.abort(new Error('enough')), 300)
       await expect(going).rejects.toThrow('enough')
       kafka.thaw()
-      await expect.poll(() => deliver(sink, 2, rowsTo(2)).then(({ position }) => position, String)).toEqual(at(2))
-      expect(await rowsIn(topic, west)).toHaveLength(2)
+      // Whether the second one came through is unknown: what was there before it is written again.
+      await expect.poll(() => deliver(sink, 3, rowsTo(1)).then(({ written }) => written, String)).toBe(1)
+      expect(await deliver(sink, 4, rowsTo(1))).toMatchObject({ written: 0 })
+      expect(await rowsIn(topic, west)).toHaveLength(1)
     })
 
     it('loses nothing while the broker is away, killed in the middle, and back', async () => {

@@ -96,6 +96,8 @@ class KafkaSink implements Sink {
       this.#held.set(key, known.held)
       return known.receipt
     }
+    // Unknown until all of it is there, also where an answer is lost.
+    this.#held.delete(key)
     for (;;) {
       const maxBytes = Math.min(client.topic.maxBytes, this.#maxBytes)
       try {
@@ -141,7 +143,9 @@ class KafkaSink implements Sink {
         this.#ending.signal.throwIfAborted()
         const { dialer, client } = this.#connected()
         try {
-          return await untilAborted(client.then(work), AbortSignal.any([signal, this.#ending.signal]))
+          const done = await untilAborted(client.then(work), AbortSignal.any([signal, this.#ending.signal]))
+          dialer.refused = undefined // one of several brokers, without which it went
+          return done
         } catch (error) {
           // What came of the last message is unknown: see KafkaClient.
           await this.#close()
