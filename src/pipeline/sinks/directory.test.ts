@@ -81,7 +81,7 @@ describe('a document', () => {
   it('holds the rows of an inventory, and a list beside it says what belongs to it', async () => {
     const folder = await aFolder()
     const receipt = await sinkIn(folder).deliver(delivery([row('a'), row('b')]), signal)
-    expect(receipt).toMatchObject({ written: 1, removed: 0 })
+    expect(receipt).toMatchObject({ written: 2, removed: 0 })
     expect(await filesIn(folder)).toEqual([MANIFEST, 'inventory/team-a/api.yaml'])
     expect(await yamlIn(folder, 'inventory/team-a/api.yaml')).toEqual([row('a'), row('b')])
     expect(JSON.parse(await readFile(join(folder, MANIFEST), 'utf8'))).toMatchObject({
@@ -202,7 +202,7 @@ describe('a file for each row', () => {
     await mkdir(join(folder, 'west/mine'), { recursive: true })
     await writeFile(join(folder, 'west/mine/notes.md'), 'mine')
     await writeFile(join(folder, 'west/shop/deployment/notes.md'), 'mine')
-    expect(await sink.deliver(delivery([row('a')]), signal)).toMatchObject({ written: 0, removed: 1 })
+    expect(await sink.deliver(delivery([row('a')]), signal)).toMatchObject({ written: 1, removed: 1 })
     expect(await filesIn(folder)).toEqual([
       MANIFEST,
       'west/mine/notes.md',

@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import {
   type DocumentLayout,
   type DocumentTree,
+  everyFile,
   HeldPositions,
   planDocuments,
   planRemoval,
@@ -45,14 +46,13 @@ export class DirectorySink implements Sink {
     if (plan.kind === 'none') return plan.receipt
     let written = 0
     let bytes = 0
-    for (const { path, text } of plan.files()) {
+    for (const { path, text } of everyFile(plan)) {
       signal.throwIfAborted()
       if ((await this.#tree.read(path, signal)) === text) continue
       await this.#write(path, text)
       written++
       bytes += Buffer.byteLength(text)
     }
-    await this.#write(plan.manifest.path, plan.manifest.text)
     await this.#take(plan.removed)
     this.#held.set(delivery.writing, plan.position, delivery.position)
     return { position: delivery.position, written, removed: plan.removed.length, bytes }

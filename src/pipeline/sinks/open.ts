@@ -23,10 +23,15 @@ export type Driver<F extends SinkFamily> = (declaration: DeclarationOf[F], conte
 
 type Loaders<F extends SinkFamily> = ReadonlyMap<string, () => Promise<Driver<F>>>
 
+const git = async (): Promise<Driver<'snapshot'>> => (await import('./git/index.ts')).openGit
+
 /** What is loaded when the first sink of its type is opened: an agent without sinks holds no client of any. */
 const drivers: { readonly [F in SinkFamily]: Loaders<F> } = {
   database: new Map([['postgres', async () => (await import('./postgres/index.ts')).openPostgres]]),
-  snapshot: new Map(),
+  snapshot: new Map([
+    ['git', git],
+    ['gitlab', git],
+  ]),
   event: new Map<string, () => Promise<Driver<'event'>>>([
     ['nats', async () => (await import('./nats/nats.ts')).openNats],
     ['kafka', async () => (await import('./kafka/kafka.ts')).openKafka],

@@ -1,6 +1,6 @@
-import { stringify } from 'yaml'
 import { canonicalRow, type Row } from '#extract'
 import { type EnvelopeHead, envelope, envelopeHead } from './envelope.ts'
+import { yamlOf } from './yaml.ts'
 
 /** How rows become the text of a document. */
 export interface DocumentFormat {
@@ -48,9 +48,6 @@ export const yaml: DocumentFormat = {
   frameBytes: () => '[]\n'.length,
   gapBytes: 0,
 }
-
-/** Block style, without anchors and without folding: equal values are equal texts. */
-export const yamlOf = (value: unknown): string => stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 })
 
 export const documentFormats = { json, yaml, ndjson } as const
 export type FormatName = keyof typeof documentFormats

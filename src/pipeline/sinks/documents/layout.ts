@@ -1,8 +1,9 @@
 import { canonicalJson, canonicalRow, type Row } from '#extract'
 import type { KollectSnapshotSinkSpec } from '#kinds'
 import { SinkError, type Writing } from '../sink.ts'
-import { documentFormats, type FormatName, yamlOf } from './format.ts'
+import { documentFormats, type FormatName } from './format.ts'
 import { literalExtension, manifestPath, renderPath, safeSegment, withExtension } from './paths.ts'
+import { yamlOf } from './yaml.ts'
 
 type Layout = NonNullable<KollectSnapshotSinkSpec['layout']>
 

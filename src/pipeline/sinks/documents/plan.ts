@@ -16,6 +16,8 @@ export type DocumentPlan =
       readonly isSame: boolean
       /** of the snapshot whose files they are: an earlier one, where the content is the same */
       readonly position: Position
+      /** of the files */
+      readonly paths: readonly string[]
       /** each file once, and the same ones whenever they are asked for; the manifest is not among them */
       files(): Iterable<DocumentFile>
       readonly manifest: DocumentFile
@@ -90,6 +92,7 @@ export async function planDocuments(
     kind: 'write',
     isSame,
     position: manifest.position,
+    paths,
     files,
     manifest: { path, text: manifestText(manifest) },
     removed,
@@ -186,4 +189,10 @@ async function refuseFilesOfOthers(
     const path = manifest.paths.find((one) => there.has(one))
     if (path !== undefined) throw foreignFile(path, manifest.writing)
   }
+}
+
+/** All that a plan writes, the manifest last. */
+export function* everyFile(plan: DocumentPlan & { readonly kind: 'write' }): Generator<DocumentFile> {
+  yield* plan.files()
+  yield plan.manifest
 }

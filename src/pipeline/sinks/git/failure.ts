@@ -1,0 +1,111 @@
+import { SinkError } from '../sink.ts'
+
+interface Cause {
+  readonly is: RegExp
+  readonly errorClass: 'terminal' | 'forbidden' | 'transient'
+  readonly sentence: string
+  /** another address of the host may answer */
+  readonly isUnreachable?: boolean
+}
+
+/** What git and ssh say in English (LC_ALL=C), the telling ones first. */
+const CAUSES: readonly Cause[] = [
+  {
+    is: /REMOTE HOST IDENTIFICATION HAS CHANGED/,
+    errorClass: 'terminal',
+    sentence:
+      'the host key is another one than known_hosts of the Secret says: nothing was sent. Find out why it changed; then put the new key into known_hosts',
+  },
+  {
+    is: /Host key verification failed|host key is known for/,
+    errorClass: 'terminal',
+    sentence: 'known_hosts of the Secret has no key of this host: add the line of `ssh-keyscan`, after checking it',
+  },
+  {
+    is: /Load key .*(invalid format|error in libcrypto)/,
+    errorClass: 'terminal',
+    sentence: 'the ssh key of the Secret cannot be read: give a private key in OpenSSH format without a passphrase',
+  },
+  {
+    is: /Permission denied \(|Too many authentication failures/,
+    errorClass: 'terminal',
+    sentence: 'the host does not take the ssh key of the Secret: add its public part there, with write access',
+  },
+  {
+    is: /Authentication failed|could not read (Username|Password)|returned error: 401/,
+    errorClass: 'terminal',
+    sentence: 'the server does not take the credentials: give a token that may write to the repository',
+  },
+  {
+    is: /returned error: 403/,
+    errorClass: 'forbidden',
+    sentence: 'the server forbids it with these credentials: give them the right to write to the repository',
+  },
+  {
+    is: /protected branch|\(.*hook declined\)|pre-receive hook|GH006/i,
+    errorClass: 'forbidden',
+    sentence: 'the server refused the push by a hook, or because the branch is protected',
+  },
+  {
+    is: /returned error: 30\d|unable to update url base from redirection/,
+    errorClass: 'terminal',
+    sentence: 'the server sends elsewhere, which is not followed: write the final address into the endpoint',
+  },
+  {
+    is: /returned error: 404|repository .*not found|not appear to be a git repository|no such repository/i,
+    errorClass: 'terminal',
+    sentence: 'there is no such repository, or these credentials may not see it',
+  },
+  {
+    is: /certificate/i,
+    errorClass: 'terminal',
+    sentence: 'the certificate of the server is not trusted: give its CA in tls.caBundle or tls.caSecretRef',
+  },
+  {
+    is: /Could not resolve host(name)?|Name or service not known|Temporary failure in name resolution/,
+    errorClass: 'transient',
+    sentence: 'the name of the host is not known',
+  },
+  {
+    is: /Connection refused|Failed to connect|connect to host|No route to host|Network is unreachable/,
+    errorClass: 'transient',
+    sentence: 'the host does not answer',
+    isUnreachable: true,
+  },
+  {
+    is: /returned error: 429/,
+    errorClass: 'transient',
+    sentence: 'the server asks for fewer requests',
+  },
+  {
+    is: /returned error: 5\d\d|timed out|Connection reset|hung up|early EOF|unexpected disconnect|RPC failed|Connection closed|Empty reply|Operation too slow/,
+    errorClass: 'transient',
+    sentence: 'the server broke off',
+  },
+]
+
+/** Whether another address of the host may answer where this one did not. */
+export const isUnreachable = (stderr: string): boolean => causeOf(stderr)?.isUnreachable === true
+
+const causeOf = (stderr: string): Cause | undefined => CAUSES.find(({ is }) => is.test(stderr))
+
+/** What git said, as an error of the sink. Nothing that looks like one of the secrets is in it. */
+export function gitFailure(stderr: string, secrets: readonly string[]): SinkError {
+  const cause = causeOf(stderr)
+  const remote = withoutSecrets(remoteWords(stderr), secrets)
+  const said = remote === '' ? '' : ` (it says: ${remote})`
+  if (cause) return new SinkError(cause.errorClass, `${cause.sentence}${said}`)
+  const last = /^(?:fatal|error|ERROR): (.*)$/m.exec(stderr)?.[1] ?? 'no reason was given'
+  return new SinkError('transient', `git failed: ${withoutSecrets(last, secrets).slice(0, 300)}${said}`)
+}
+
+/** What the server lets its users read. */
+const remoteWords = (stderr: string): string =>
+  [...stderr.matchAll(/^remote: (.*)$/gm)]
+    .map(([, text = '']) => text.trim())
+    .filter((text) => text !== '')
+    .join(' ')
+    .slice(0, 300)
+
+const withoutSecrets = (text: string, secrets: readonly string[]): string =>
+  secrets.filter((secret) => secret.length > 3).reduce((left, secret) => left.replaceAll(secret, '***'), text)

@@ -1,0 +1,52 @@
+import type { DocumentTree } from '../documents/index.ts'
+import { SinkError } from '../sink.ts'
+import type { GitRepository } from './repository.ts'
+
+/** The files of one commit; of none, where there is no commit yet. */
+export class GitTree implements DocumentTree {
+  readonly #repository: GitRepository
+  readonly #commit: string | undefined
+
+  constructor(repository: GitRepository, commit: string | undefined) {
+    this.#repository = repository
+    this.#commit = commit
+  }
+
+  async read(path: string, signal: AbortSignal): Promise<string | undefined> {
+    return this.#commit === undefined ? undefined : this.#repository.read(this.#commit, path, signal)
+  }
+
+  /** The object of each file. @throws SinkError terminal, where a folder stands where a file is to be, or the other way round */
+  async files(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    if (this.#commit === undefined) return new Map()
+    const folders = new Set(paths.flatMap(foldersOf))
+    const found = await this.#repository.entries(this.#commit, [...paths, ...folders], signal)
+    const files = new Map<string, string>()
+    for (const [path, { id, type }] of found) {
+      const isFolder = folders.has(path)
+      if (isFolder !== (type === 'tree'))
+        throw new SinkError(
+          'terminal',
+          `${path} is a ${isFolder ? 'file' : 'folder'} in the branch, and stands where documents are to be: change the path template`,
+        )
+      if (!isFolder) files.set(path, id)
+    }
+    return files
+  }
+
+  async existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+    return new Set((await this.files(paths, signal)).keys())
+  }
+
+  async *manifests(signal: AbortSignal): AsyncIterable<string> {
+    if (this.#commit === undefined) return
+    for (const path of await this.#repository.pathsEndingWith(this.#commit, '.manifest.json', signal))
+      yield (await this.#repository.read(this.#commit, path, signal)) ?? ''
+  }
+}
+
+const foldersOf = (path: string): string[] =>
+  path
+    .split('/')
+    .slice(0, -1)
+    .map((_, i, all) => all.slice(0, i + 1).join('/'))
