@@ -136,6 +136,7 @@ const drivers = {
   lmdb: '^src/platform/apiserver/',
   '@peculiar/x509': '^src/platform/authority/',
   undici: '^src/platform/kube/|^src/pipeline/registry/',
+  '@aws-sdk/client-s3': '^src/pipeline/sinks/s3/',
   '@nats-io/jetstream': '^src/pipeline/(publish|sinks/nats)/',
   '@nats-io/transport-node': '^src/platform/nats/|^src/pipeline/(publish|sinks/nats)/',
   kafkajs: '^src/pipeline/sinks/kafka/',

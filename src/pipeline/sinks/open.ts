@@ -24,6 +24,7 @@ export type Driver<F extends SinkFamily> = (declaration: DeclarationOf[F], conte
 type Loaders<F extends SinkFamily> = ReadonlyMap<string, () => Promise<Driver<F>>>
 
 const git = async (): Promise<Driver<'snapshot'>> => (await import('./git/index.ts')).openGit
+const s3 = async (): Promise<Driver<'snapshot'>> => (await import('./s3/index.ts')).openS3
 
 /** What is loaded when the first sink of its type is opened: an agent without sinks holds no client of any. */
 const drivers: { readonly [F in SinkFamily]: Loaders<F> } = {
@@ -31,6 +32,7 @@ const drivers: { readonly [F in SinkFamily]: Loaders<F> } = {
   snapshot: new Map([
     ['git', git],
     ['gitlab', git],
+    ['s3', s3],
   ]),
   event: new Map<string, () => Promise<Driver<'event'>>>([
     ['nats', async () => (await import('./nats/nats.ts')).openNats],

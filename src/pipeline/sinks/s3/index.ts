@@ -1,0 +1,11 @@
+/**
+ * Documents in a bucket, of AWS or of any store that speaks S3.
+ *
+ *   parts ─▶ put, in place ─▶ set manifest ─▶ parts of before that are no more: deleted
+ *
+ * Whoever reads takes the parts that the manifest names, all with its snapshotId; else a writer is under way.
+ */
+import type { Driver } from '../open.ts'
+import { S3Sink } from './s3-sink.ts'
+
+export const openS3: Driver<'snapshot'> = (declaration, context) => new S3Sink(declaration, context)

@@ -1,0 +1,337 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Row } from '#extract'
+import type { KollectSnapshotSinkSpec } from '#kinds'
+import { type Lookup, OutboundGuard } from '#outbound'
+import { noS3, type S3Server, startS3 } from '../../../../test/s3-server.ts'
+import { openSink, type SinkContext } from '../index.ts'
+import { aRow, at, contextOf, deliveryOf, rowsTo, sinkContract, writingOf } from '../testing/contract.ts'
+
+const signal = new AbortController().signal
+const west = writingOf('west')
+const KEYS = { accessKeyID: 'test-key', secretAccessKey: 'test-secret-nobody-may-see' }
+
+interface Opening {
+  readonly spec?: Partial<KollectSnapshotSinkSpec>
+  readonly credentials?: Readonly<Record<string, string>>
+  readonly context?: Partial<SinkContext>
+}
+
+async function opened(endpoint: string, { spec = {}, credentials = KEYS, context = {} }: Opening = {}) {
+  const sink = await openSink(
+    'snapshot',
+    {
+      namespace: 'team-a',
+      name: 'store',
+      cluster: 'west',
+      credentials: Object.fromEntries(Object.entries(credentials).map(([name, text]) => [name, Buffer.from(text)])),
+      spec: { type: 's3', endpoint, pathTemplate: 'clusters/{cluster}/{namespace}/{name}{extension}', ...spec },
+    },
+    contextOf(context),
+  )
+  onTestFinished(() => sink[Symbol.asyncDispose]())
+  return sink
+}
+
+describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
+  let server: S3Server
+  let client: S3Client
+  beforeAll(async () => {
+    server = await startS3(['inventory'])
+    client = new S3Client({
+      endpoint: `http://127.0.0.1:${server.port}`,
+      region: 'us-east-1',
+      forcePathStyle: true,
+      credentials: { accessKeyId: KEYS.accessKeyID, secretAccessKey: KEYS.secretAccessKey },
+    })
+  })
+  afterAll(async () => {
+    client?.destroy()
+    await server?.[Symbol.asyncDispose]()
+  })
+
+  const place = () => `http://127.0.0.1:${server.port}/inventory/${randomUUID()}`
+  const keysUnder = async (url: string) => {
+    const prefix = new URL(url).pathname.replace('/inventory/', '')
+    const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: 'inventory', Prefix: `${prefix}/` }))
+    return Contents.map(({ Key = '' }) => Key.slice(prefix.length + 1)).sort()
+  }
+  const textOf = async (url: string, key: string) => {
+    const Key = `${new URL(url).pathname.replace('/inventory/', '')}/${key}`
+    const found = await client.send(new GetObjectCommand({ Bucket: 'inventory', Key }))
+    expect(found.ContentType).toBe('application/json')
+    return (await found.Body?.transformToString()) ?? ''
+  }
+  interface Envelope {
+    readonly items: Row[]
+    readonly snapshotId: string
+    readonly partIndex?: number
+  }
+
+  sinkContract('keeps the promises of sinks', {
+    sequences: 5,
+    maxPartBytes: 1_572_864,
+    harness: async () => {
+      const url = place()
+      return {
+        open: () => opened(url),
+        read: async ({ cluster, namespace, inventory }) => {
+          const start = `clusters/${cluster}/${namespace}/${inventory}.`
+          const keys = (await keysUnder(url)).filter((key) => key.startsWith(start) && !key.endsWith('.manifest.json'))
+          const parts = await Promise.all(keys.map(async (key) => JSON.parse(await textOf(url, key)) as Envelope))
+          return parts.flatMap(({ items }) => items)
+        },
+      }
+    },
+  })
+
+  it('has an envelope for each inventory, in parts where it is large, and a manifest that names them', async () => {
+    const url = place()
+    const sink = await opened(url)
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(3)), signal)
+    expect(await keysUnder(url)).toEqual([
+      'clusters/west/team-a/workloads.json',
+      'clusters/west/team-a/workloads.manifest.json',
+    ])
+    await sink.deliver(deliveryOf(west, at(2), rowsTo(100), { maxPartBytes: 8000 }), signal)
+    const keys = await keysUnder(url)
+    const manifest = JSON.parse(await textOf(url, 'clusters/west/team-a/workloads.manifest.json')) as {
+      paths: string[]
+    } & Envelope
+    expect(keys).toEqual([...manifest.paths, 'clusters/west/team-a/workloads.manifest.json'].sort())
+    expect(manifest.paths[0]).toMatch(/workloads\.part-0001-of-\d{4}\.json$/)
+    for (const [i, key] of manifest.paths.entries())
+      expect(JSON.parse(await textOf(url, key))).toMatchObject({
+        partIndex: i + 1,
+        snapshotId: manifest.snapshotId,
+        cluster: 'west',
+      })
+  })
+
+  it('gets back what somebody took away, by equal content', async () => {
+    const url = place()
+    const sink = await opened(url)
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(3)), signal)
+    const other = await opened(url.replace(/\/inventory\//, '/inventory/'), {})
+    expect(await other.deliver(deliveryOf(west, at(1, 2), rowsTo(3)), signal)).toMatchObject({ written: 0 })
+  })
+
+  it('says what is wrong with keys and buckets, and says no key', async () => {
+    for (const [url, credentials, errorClass, words] of [
+      [`http://127.0.0.1:${server.port}/nothing-here`, KEYS, 'terminal', 'no such bucket'],
+      [place(), { ...KEYS, secretAccessKey: 'another-secret-of-mine' }, 'terminal', 'does not take the credentials'],
+      [place(), { ...KEYS, accessKeyID: 'nobody-i-know' }, 'terminal', 'does not take the credentials'],
+    ] as const) {
+      const sink = await opened(url, { credentials })
+      const failure = (await sink
+        .deliver(deliveryOf(west, at(1), rowsTo(1)), signal)
+        .catch((error: Error) => error)) as Error
+      expect(failure).toMatchObject({ errorClass, message: expect.stringContaining(words) })
+      for (const secret of Object.values(credentials)) expect(failure.message).not.toContain(secret)
+      expect(await sink.probe(signal)).toMatchObject({ verified: false, message: failure.message })
+    }
+    await expect(opened(place(), { credentials: {} })).rejects.toMatchObject({
+      errorClass: 'terminal',
+      message: expect.stringContaining('accessKeyID and secretAccessKey'),
+    })
+  })
+
+  it('that answers nobody is left when the call is ended', async () => {
+    const sink = await opened(place())
+    expect(await sink.probe(signal)).toMatchObject({ verified: true })
+    server.freeze()
+    const stop = new AbortController()
+    const going = sink.deliver(deliveryOf(west, at(1), rowsTo(1)), stop.signal)
+    setImmediate(() => stop.abort(new Error('enough')))
+    await expect(going).rejects.toThrow('enough')
+    server.thaw()
+    await sink.deliver(deliveryOf(west, at(2), rowsTo(1)), signal)
+  })
+})
+
+type Answer = (request: IncomingMessage, response: ServerResponse, count: number) => boolean
+
+/** What keeps objects and looks at no signature, for weather that a real store does not make on demand. */
+async function aWeakStore(answer: Answer = () => false) {
+  const objects = new Map<string, Buffer>()
+  const requests: IncomingMessage[] = []
+  const server = createServer((request, response) => {
+    const body: Buffer[] = []
+    request.on('data', (chunk: Buffer) => body.push(chunk))
+    request.on('end', () => {
+      requests.push(request)
+      if (answer(request, response, requests.length)) return
+      const key = new URL(request.url ?? '', 'http://s3.test').pathname
+      if (request.method === 'PUT') objects.set(key, Buffer.concat(body))
+      if (request.method === 'DELETE') objects.delete(key)
+      const found = objects.get(key)
+      if (request.method === 'GET' && !found) return failed(response, 404, 'NoSuchKey')
+      response.writeHead(request.method === 'DELETE' ? 204 : found ? 200 : 404)
+      response.end(request.method === 'GET' ? found : undefined)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { port: (server.address() as AddressInfo).port, objects, requests }
+}
+
+const failed = (response: ServerResponse, status: number, code: string, headers = {}) => {
+  response.writeHead(status, { 'content-type': 'application/xml', ...headers })
+  response.end(
+    `<?xml version="1.0"?><Error><Code>${code}</Code><Message>the key test-secret-nobody-may-see</Message></Error>`,
+  )
+}
+
+describe('bad luck with a store', () => {
+  it.each([
+    [503, 'SlowDown', 'transient', 'fewer requests'],
+    [500, 'InternalError', 'transient', 'broke off'],
+    [403, 'AccessDenied', 'forbidden', 's3:ListBucket'],
+    [403, 'RequestTimeTooSkewed', 'transient', 'clocks'],
+    [301, 'PermanentRedirect', 'terminal', 'another region'],
+    [400, 'ExpiredToken', 'terminal', 'does not take the credentials'],
+  ] as const)('%d %s is an error of its class, in our own words', async (status, code, errorClass, words) => {
+    const store = await aWeakStore((_, response) => {
+      failed(response, status, code, { location: 'http://169.254.169.254/' })
+      return true
+    })
+    const sink = await opened(`http://127.0.0.1:${store.port}/shop`)
+    const failure = (await sink
+      .deliver(deliveryOf(west, at(1), rowsTo(1)), signal)
+      .catch((error: Error) => error)) as Error
+    expect(failure).toMatchObject({ name: 'SinkError', errorClass, message: expect.stringContaining(words) })
+    expect(failure.message).not.toContain(KEYS.secretAccessKey)
+  })
+
+  it('that passes is not noticed', async () => {
+    const store = await aWeakStore((_, response, count) => {
+      if (count % 2 === 0) return false
+      failed(response, 503, 'SlowDown')
+      return true
+    })
+    const sink = await opened(`http://127.0.0.1:${store.port}/shop`)
+    expect(await sink.deliver(deliveryOf(west, at(1), rowsTo(2)), signal)).toMatchObject({ written: 2 })
+    expect(store.objects.size).toBe(2)
+  })
+
+  it('a clock that is an hour off is set right by the answer of the store', async () => {
+    const store = await aWeakStore((request, response) => {
+      const now = Date.now() + 3_600_000
+      const [, y, mo, d, h, mi, s] =
+        /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(String(request.headers['x-amz-date'])) ?? []
+      const sent = Date.UTC(Number(y), Number(mo) - 1, Number(d), Number(h), Number(mi), Number(s))
+      if (Math.abs(sent - now) < 900_000) return false
+      failed(response, 403, 'RequestTimeTooSkewed', { date: new Date(now).toUTCString() })
+      return true
+    })
+    const sink = await opened(`http://127.0.0.1:${store.port}/shop`)
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(2)), signal)
+    expect(store.objects.size).toBe(2)
+  })
+
+  it('a set that was half written is not named by its manifest, and is whole after the next delivery', async () => {
+    let isBroken = false
+    const store = await aWeakStore((request, response) => {
+      if (!isBroken || request.method !== 'PUT' || !request.url?.includes('part-0002')) return false
+      failed(response, 403, 'AccessDenied')
+      return true
+    })
+    const sink = await opened(`http://127.0.0.1:${store.port}/shop`)
+    const manifest = () =>
+      JSON.parse(String(store.objects.get('/shop/clusters/west/team-a/workloads.manifest.json'))) as {
+        snapshotId: string
+        paths: string[]
+      }
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(40), { maxPartBytes: 4000 }), signal)
+    isBroken = true
+    const changed = rowsTo(40).map((_, n) => aRow(n, { image: 'new' }))
+    const next = deliveryOf(west, at(2), changed, { maxPartBytes: 4000 })
+    await expect(sink.deliver(next, signal)).rejects.toMatchObject({ errorClass: 'forbidden' })
+    expect(manifest().snapshotId).toBe('1-1')
+    isBroken = false
+    await sink.deliver(next, signal)
+    expect(manifest().snapshotId).toBe('1-2')
+    for (const path of manifest().paths)
+      expect(JSON.parse(String(store.objects.get(`/shop/${path}`)))).toMatchObject({ snapshotId: '1-2' })
+  })
+
+  it('an object that somebody took away comes back with equal content', async () => {
+    const store = await aWeakStore()
+    const sink = await opened(`http://127.0.0.1:${store.port}/shop`)
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(2)), signal)
+    const key = '/shop/clusters/west/team-a/workloads.json'
+    const before = String(store.objects.get(key))
+    store.objects.delete(key)
+    expect(await sink.deliver(deliveryOf(west, at(2), rowsTo(2)), signal)).toMatchObject({ written: 1 })
+    expect(String(store.objects.get(key))).toBe(before)
+  })
+})
+
+describe('a store', () => {
+  const named =
+    (...addresses: readonly string[]): Lookup =>
+    (_, callback) =>
+      callback(
+        null,
+        addresses.map((address) => ({ address, family: 4 })),
+      )
+  const guard = (names: Lookup, allowLoopback = true) =>
+    new OutboundGuard({ use: 'sink', allowLoopback, allowPrivate: false, names })
+
+  it('is connected to where its name leads, if that may be', async () => {
+    const store = await aWeakStore()
+    const url = `http://store.test:${store.port}/shop`
+    const open = await opened(url, { context: { guard: guard(named('127.0.0.1')) } })
+    await open.deliver(deliveryOf(west, at(1), rowsTo(1)), signal)
+    expect(store.objects.size).toBe(2)
+    const before = store.requests.length
+    for (const [endpoint, one] of [
+      [url, guard(named('127.0.0.1', '169.254.169.254'))],
+      [url, guard(named('127.0.0.1'), false)],
+      [`http://127.0.0.1:${store.port}/shop`, guard(named(), false)],
+      ['http://169.254.169.254/shop', guard(named())],
+    ] as const) {
+      const sink = await opened(endpoint, { context: { guard: one } })
+      await expect(sink.deliver(deliveryOf(west, at(2), rowsTo(2)), signal)).rejects.toMatchObject({
+        errorClass: 'terminal',
+        message: expect.stringContaining('nothing is sent there'),
+      })
+    }
+    expect(store.requests.length).toBe(before)
+  })
+
+  it('is told by nothing of this machine', async () => {
+    const store = await aWeakStore()
+    for (const [name, value] of [
+      ['AWS_ENDPOINT_URL', 'http://127.0.0.1:1'],
+      ['AWS_ENDPOINT_URL_S3', 'http://127.0.0.1:1'],
+      ['HTTP_PROXY', 'http://127.0.0.1:1'],
+      ['AWS_ACCESS_KEY_ID', 'of-the-machine'],
+    ] as const) {
+      process.env[name] = value
+      onTestFinished(() => {
+        delete process.env[name]
+      })
+    }
+    await (await opened(`http://127.0.0.1:${store.port}/shop`)).deliver(deliveryOf(west, at(1), rowsTo(1)), signal)
+    expect(store.objects.size).toBe(2)
+    expect(
+      store.requests.every(({ headers }) => headers.authorization?.includes(`Credential=${KEYS.accessKeyID}/`)),
+    ).toBe(true)
+  })
+
+  it('has a preview that needs no look at it', async () => {
+    const sink = await opened('s3://shop/fleet')
+    expect(sink.preview(west)).toEqual({
+      provisioningMode: 'ensure',
+      serializationFormat: 'json',
+      objectPath: 'fleet/clusters/west/team-a/workloads.json',
+    })
+  })
+})

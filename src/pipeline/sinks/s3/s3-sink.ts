@@ -1,0 +1,136 @@
+import { addressKind } from '#outbound'
+import {
+  type DocumentFile,
+  type DocumentLayout,
+  type DocumentPlan,
+  documentFormats,
+  everyFile,
+  HeldPositions,
+  layoutOf,
+  planDocuments,
+  planRemoval,
+  previewDocuments,
+} from '../documents/index.ts'
+import {
+  type Delivery,
+  type Position,
+  type Probe,
+  type Receipt,
+  type Sink,
+  type SinkContext,
+  SinkError,
+  type SinkPreview,
+  type SnapshotDeclaration,
+  type Writing,
+} from '../sink.ts'
+import { type Bucket, parseBucket } from './bucket.ts'
+import { S3Store, type StoreKeys } from './store.ts'
+
+/** What a connection test writes and takes away again. */
+const TEST_OBJECT = '.kollect-connection-test'
+const { contentType } = documentFormats.json
+
+/** Envelopes in a bucket, overwritten in place; the set manifest, written last, says which belong together. */
+export class S3Sink implements Sink {
+  readonly family = 'snapshot'
+  readonly #declaration: SnapshotDeclaration
+  readonly #context: SinkContext
+  readonly #bucket: Bucket
+  readonly #layout: DocumentLayout
+  readonly #store: S3Store
+  readonly #held = new HeldPositions()
+
+  /** @throws SinkError terminal, for a declaration that can never work */
+  constructor(declaration: SnapshotDeclaration, context: SinkContext) {
+    const { spec, credentials } = declaration
+    this.#declaration = declaration
+    this.#context = context
+    this.#bucket = parseBucket(spec.endpoint ?? '', text(credentials, 'region', 'AWS_REGION', 'AWS_DEFAULT_REGION'))
+    this.#layout = layoutOf(spec, { defaultFormat: 'json', onlyDefault: true, takesTrees: false })
+    this.#store = new S3Store(this.#bucket, keysOf(credentials), declaration, context.guard)
+  }
+
+  async probe(signal: AbortSignal): Promise<Probe> {
+    const warnings = [...this.#warnings]
+    try {
+      await this.#store.write(TEST_OBJECT, '', 'text/plain', signal)
+      await this.#store.delete(TEST_OBJECT, signal)
+      const addresses = await this.#context.guard.addresses(this.#bucket.host, signal)
+      if (addresses.some((address) => addressKind(address) === 'loopback'))
+        warnings.push('it is on the machine of the agent, which SINK_ALLOW_LOOPBACK opens')
+      return { verified: true, message: `the bucket ${this.#bucket.bucket} may be written to`, warnings }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof SinkError)) throw error
+      return { verified: false, message: error.message, warnings }
+    }
+  }
+
+  async deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+    const { writing, position } = delivery
+    const options = { layout: this.#layout, writer: this.#context.writer, tree: this.#store, held: this.#held }
+    const plan = await planDocuments(delivery, options, signal)
+    if (plan.kind === 'none') return plan.receipt
+    const receipt = { position, written: 0, removed: plan.removed.length, bytes: 0 }
+    for (const { path, text: body } of await this.#missing(plan, signal)) {
+      await this.#store.write(path, body, contentType, signal)
+      receipt.written++
+      receipt.bytes += Buffer.byteLength(body)
+    }
+    for (const path of plan.removed) await this.#store.delete(path, signal)
+    this.#held.set(writing, plan.position, position)
+    return receipt
+  }
+
+  async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
+    const removed = await planRemoval(writing, position, { layout: this.#layout, tree: this.#store }, signal)
+    for (const path of removed) await this.#store.delete(path, signal)
+  }
+
+  preview(writing: Writing): SinkPreview {
+    const preview = previewDocuments(this.#layout, writing, this.#declaration.spec.provisioning?.mode ?? 'ensure')
+    return { ...preview, objectPath: `${this.#bucket.prefix}${preview.objectPath}` }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#store.close()
+  }
+
+  /** What is to be written: of content that stands there already, the documents that somebody took away. */
+  async #missing(
+    plan: DocumentPlan & { readonly kind: 'write' },
+    signal: AbortSignal,
+  ): Promise<Iterable<DocumentFile>> {
+    if (!plan.isSame) return everyFile(plan)
+    const there = await this.#store.existing(plan.paths, signal)
+    if (there.size === plan.paths.length) return []
+    return [...plan.files()].filter(({ path }) => !there.has(path))
+  }
+
+  get #warnings(): readonly string[] {
+    return [
+      ...(this.#bucket.endpoint.startsWith('http:') ? ['what is sent is not encrypted: write https'] : []),
+      ...(this.#declaration.spec.tls?.insecureSkipVerify === true
+        ? ['nobody verifies who answers: anyone in between can read what is sent']
+        : []),
+    ]
+  }
+}
+
+/** Keys come from the Secret of the sink alone: those of the machine are the agent's, and sinks are declared by others. */
+function keysOf(credentials: SnapshotDeclaration['credentials']): StoreKeys {
+  const accessKeyId = text(credentials, 'accessKeyID', 'accessKeyId', 'AWS_ACCESS_KEY_ID')
+  const secretAccessKey = text(credentials, 'secretAccessKey', 'AWS_SECRET_ACCESS_KEY')
+  const sessionToken = text(credentials, 'sessionToken', 'AWS_SESSION_TOKEN')
+  if (accessKeyId === undefined || secretAccessKey === undefined)
+    throw new SinkError(
+      'terminal',
+      'the sink has no keys: name a Secret with accessKeyID and secretAccessKey in secretRef',
+    )
+  return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) }
+}
+
+function text(values: SnapshotDeclaration['credentials'], ...names: readonly string[]): string | undefined {
+  const found = names.map((name) => values[name]).find((value) => value !== undefined && value.length > 0)
+  return found && Buffer.from(found).toString('utf8').trim()
+}

@@ -1,0 +1,149 @@
+import { Agent as PlainAgent } from 'node:http'
+import { Agent } from 'node:https'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  NoSuchKey,
+  NotFound,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
+import pLimit from 'p-limit'
+import type { OutboundGuard } from '#outbound'
+import type { DocumentTree } from '../documents/index.ts'
+import { SinkError, type SnapshotDeclaration } from '../sink.ts'
+import type { Bucket } from './bucket.ts'
+import { s3Failure } from './failure.ts'
+
+/** of a document that is read back, bytes */
+const MAX_OBJECT_BYTES = 256 * 1024 * 1024
+const CONNECT_MS = 10_000
+/** without a byte of an answer */
+const SILENCE_MS = 30_000
+/** Looks at objects at the same time. */
+const AT_ONCE = 8
+
+export interface StoreKeys {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string
+}
+
+/** The documents of one prefix of a bucket. What a call throws is a SinkError, or the reason of its signal. */
+export class S3Store implements DocumentTree {
+  readonly #bucket: Bucket
+  readonly #guard: OutboundGuard
+  readonly #client: S3Client
+
+  constructor(bucket: Bucket, keys: StoreKeys, { spec, caBundle }: SnapshotDeclaration, guard: OutboundGuard) {
+    this.#bucket = bucket
+    this.#guard = guard
+    const tls = {
+      ...(caBundle !== undefined && { ca: caBundle }),
+      rejectUnauthorized: spec.tls?.insecureSkipVerify !== true,
+    }
+    const connections = { keepAlive: true, maxSockets: AT_ONCE, lookup: guard.lookup }
+    // It would warn of releases that are not in the lock file.
+    process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
+    this.#client = new S3Client({
+      endpoint: bucket.endpoint,
+      region: bucket.region,
+      forcePathStyle: bucket.isPathStyle,
+      credentials: keys,
+      // Throttling and broken connections; what lasts longer is for whoever delivers.
+      maxAttempts: 3,
+      retryMode: 'standard',
+      // Nothing comes from files or the environment of this machine.
+      defaultsMode: 'legacy',
+      useFipsEndpoint: false,
+      useDualstackEndpoint: false,
+      useArnRegion: false,
+      followRegionRedirects: false,
+      userAgentAppId: 'clusterpulse',
+      // Stores besides AWS do not know the newer checksums.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      requestHandler: {
+        httpAgent: new PlainAgent(connections),
+        httpsAgent: new Agent({ ...connections, ...tls }),
+        connectionTimeout: CONNECT_MS,
+        requestTimeout: SILENCE_MS,
+        socketTimeout: SILENCE_MS,
+        throwOnRequestTimeout: true,
+      },
+    })
+  }
+
+  async read(path: string, signal: AbortSignal): Promise<string | undefined> {
+    return this.#call(signal, async () => {
+      const command = new GetObjectCommand(this.#key(path))
+      const found = await this.#client.send(command, { abortSignal: signal }).catch(absent)
+      if (!found?.Body) return undefined
+      if ((found.ContentLength ?? 0) > MAX_OBJECT_BYTES)
+        throw new SinkError(
+          'terminal',
+          `${path} in the bucket is larger than ${MAX_OBJECT_BYTES} bytes: it is none of ours; move it away`,
+        )
+      return found.Body.transformToString('utf8')
+    })
+  }
+
+  async existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const turn = pLimit(AT_ONCE)
+    const there = await Promise.all(paths.map((path) => turn(() => this.#isThere(path, signal))))
+    return new Set(paths.filter((_, i) => there[i]))
+  }
+
+  // biome-ignore lint/correctness/useYield: rows have no files here, so that no path is anybody else's
+  async *manifests(): AsyncIterable<string> {
+    return
+  }
+
+  async write(path: string, text: string, contentType: string, signal: AbortSignal): Promise<void> {
+    await this.#call(signal, () => {
+      const command = new PutObjectCommand({ ...this.#key(path), Body: text, ContentType: contentType })
+      return this.#client.send(command, { abortSignal: signal })
+    })
+  }
+
+  async delete(path: string, signal: AbortSignal): Promise<void> {
+    await this.#call(signal, () =>
+      this.#client.send(new DeleteObjectCommand(this.#key(path)), { abortSignal: signal }).catch(absent),
+    )
+  }
+
+  close(): void {
+    this.#client.destroy()
+  }
+
+  #isThere(path: string, signal: AbortSignal): Promise<boolean> {
+    return this.#call(signal, async () => {
+      const found = await this.#client
+        .send(new HeadObjectCommand(this.#key(path)), { abortSignal: signal })
+        .catch(absent)
+      return found !== undefined
+    })
+  }
+
+  #key(path: string): { readonly Bucket: string; readonly Key: string } {
+    return { Bucket: this.#bucket.bucket, Key: `${this.#bucket.prefix}${path}` }
+  }
+
+  async #call<T>(signal: AbortSignal, action: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted()
+    try {
+      // A host that is an address is never looked up.
+      this.#guard.check(this.#bucket.host)
+      return await action()
+    } catch (error) {
+      signal.throwIfAborted()
+      throw s3Failure(error)
+    }
+  }
+}
+
+/** An object that is not there. A bucket that is not there is something else, and says so. */
+function absent(error: unknown): undefined {
+  if (!(error instanceof NoSuchKey) && !(error instanceof NotFound)) throw error
+}

@@ -1,0 +1,83 @@
+/**
+ * An S3 store as a process, for tests of sinks. The folder that holds the program `versitygw` is named by S3_ASSETS;
+ * scripts/build-s3.sh makes one.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const programOf = (folder: string) => join(folder, 'versitygw')
+
+/** Why there is no store here; undefined where there is one. With CI_REQUIRE_ALL=1 nothing is skipped. */
+export function noS3(): string | undefined {
+  if (process.env.CI_REQUIRE_ALL === '1') return undefined
+  const folder = process.env.S3_ASSETS
+  if (!folder) return 'S3_ASSETS is not set'
+  return existsSync(programOf(folder)) ? undefined : 'there is no versitygw in S3_ASSETS'
+}
+
+export interface S3Server extends AsyncDisposable {
+  readonly port: number
+  readonly accessKeyID: string
+  readonly secretAccessKey: string
+  /** SIGSTOP: it answers nobody, and takes connections; `thaw` lets it go on */
+  freeze(): void
+  thaw(): void
+}
+
+/** Starts a store on the loopback with these buckets; it ends with `Symbol.asyncDispose`, its folder too. */
+export async function startS3(buckets: readonly string[]): Promise<S3Server> {
+  const folder = await mkdtemp(join(tmpdir(), 's3-'))
+  for (const bucket of buckets) await mkdir(join(folder, 'data', bucket), { recursive: true })
+  await mkdir(join(folder, 'meta'))
+  const port = await freePort()
+  const keys = { accessKeyID: 'test-key', secretAccessKey: 'test-secret-nobody-may-see' }
+  const child = spawn(
+    programOf(process.env.S3_ASSETS ?? ''),
+    ['--port', `127.0.0.1:${port}`, 'posix', '--sidecar', join(folder, 'meta'), join(folder, 'data')],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { PATH: process.env.PATH, ROOT_ACCESS_KEY: keys.accessKeyID, ROOT_SECRET_KEY: keys.secretAccessKey },
+    },
+  )
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    said = `${said}${chunk.toString()}`.slice(-16_384)
+  })
+  while (!(await answers(port))) {
+    if (child.exitCode !== null) throw new Error(`the store ended: ${said}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return {
+    port,
+    ...keys,
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'exit')
+      child.kill('SIGCONT')
+      child.kill('SIGKILL')
+      await ended
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const answers = (port: number): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/`).then(
+    () => true,
+    () => false,
+  )
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}
