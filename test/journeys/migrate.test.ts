@@ -347,7 +347,10 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     // What alice sees by either semantics, cluster by cluster, and what is collected on the member.
     for (const name of [PULLED, PUSHED])
       expect(told.match(new RegExp(`\\b${name}\\b`, 'g'))?.length).toBeGreaterThanOrEqual(2)
-    expect(told).toMatch(/total\s+15\b/)
+    // Pods come and go meanwhile: what is counted is what is shown.
+    const shown = told.match(/^[\w-]+ +[\w-]+ +(?:Running|Pending|Succeeded|Failed)$/gm) ?? []
+    expect(shown.length).toBeGreaterThan(10)
+    expect(told).toMatch(new RegExp(`^total +${shown.length}$`, 'm'))
     await type(applyCrds)
     await kubectl(['wait', '--for=condition=Established', 'crd', '--all'])
     expect(await kubectl(objects)).toBe(before)
