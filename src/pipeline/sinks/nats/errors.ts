@@ -21,6 +21,9 @@ const isNotEnabled = (error: unknown): boolean =>
 /** Whether somebody else published on the subject meanwhile. */
 export const isWrongLast = (error: unknown): boolean => error instanceof JetStreamApiError && WRONG_LAST.has(error.code)
 
+/** Whether there is no room for it, which may change by itself. */
+export const isFull = (error: unknown): boolean => error instanceof JetStreamApiError && FULL.has(error.code)
+
 /** In the words of a sink, and without any part of a credential. */
 export function natsSinkError(error: unknown, plan: NatsPlan): SinkError {
   if (error instanceof SinkError) return error
@@ -44,7 +47,7 @@ function judged(error: unknown, { name, stream }: NatsPlan, why: string): readon
     ]
   if (isNotEnabled(error))
     return ['terminal', `${name} has no JetStream for this account: start nats-server with -js, or enable it`]
-  if (error instanceof JetStreamApiError && FULL.has(error.code))
+  if (isFull(error))
     return [
       'forbidden',
       `the stream ${stream} has no room (${why}): nothing was lost, and it is tried again; raise its limits, or purge what nobody reads`,

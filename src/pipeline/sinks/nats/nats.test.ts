@@ -228,6 +228,17 @@ describe.each(natsPrograms)('a sink in $name', { timeout: 3 * SLOW_MS }, (progra
     expect(await rowsIn(nats.url, place.stream, west)).toHaveLength(600)
   })
 
+  test('says that there is no room for a stream, which may change by itself', async () => {
+    const own = await startNats(program)
+    onTestFinished(() => own[Symbol.asyncDispose]())
+    await make({ name: 'all', subjects: ['all'], max_bytes: 2 ** 40 - 2 ** 20 }, own.url)
+    const sink = await opened(declared(own.url, aPlace()))
+    const refused = await failure(deliver(sink, 1, rowsTo(1)))
+    expect(refused).toMatchObject({ errorClass: 'forbidden', message: expect.stringContaining('nats stream add') })
+    await managed(own.url, (manager) => manager.streams.delete('all'))
+    expect(await deliver(sink, 1, rowsTo(1))).toMatchObject({ written: 1 })
+  })
+
   test('makes the stream again where somebody deleted it', async () => {
     const place = aPlace()
     const sink = await opened(declared(nats.url, place))

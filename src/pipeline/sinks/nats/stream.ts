@@ -9,6 +9,7 @@ import {
 } from '@nats-io/jetstream'
 import { coversSubject } from '#nats'
 import { SinkError } from '../sink.ts'
+import { isFull } from './errors.ts'
 import type { NatsPlan } from './plan.ts'
 
 /** What is known of the stream after a look at it. */
@@ -87,7 +88,7 @@ async function refusal(manager: JetStreamManager, { stream, filter }: NatsPlan, 
   if (!(error instanceof JetStreamApiError)) return error
   if (error.code !== OVERLAP)
     return new SinkError(
-      'terminal',
+      isFull(error) ? 'forbidden' : 'terminal',
       `the stream ${stream} with the subject ${filter} is refused (${error.message}): make it with limits of your own, which stay as they are (nats stream add ${stream} --subjects='${filter}')`,
       { cause: error },
     )

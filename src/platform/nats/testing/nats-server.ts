@@ -61,8 +61,9 @@ export async function startNats(program: NatsProgram, config = '', jetStream = '
   const start = async (more = lines) => {
     lines = more
     const file = join(directory, 'nats.conf')
-    const store = jetStream === 'enabled' ? `jetstream { store_dir: "${directory}/store" }\n` : ''
-    await writeFile(file, `listen: "127.0.0.1:${port}"\n${store}${lines}\n`)
+    // What streams reserve counts against what is said here, not against the disk of this machine.
+    const store = `jetstream { store_dir: "${directory}/store", max_file_store: ${2 ** 40} }\n`
+    await writeFile(file, `listen: "127.0.0.1:${port}"\n${jetStream === 'enabled' ? store : ''}${lines}\n`)
     child = spawn(program.path, ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
     let said = ''
     child.stderr?.on('data', (text: Buffer) => {
