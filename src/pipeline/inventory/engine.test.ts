@@ -201,138 +201,166 @@ for (const { title, skip, open } of clusters) {
       expect(one.taken.reduce((sum, { removed }) => sum + removed, 0)).toBe(1)
     }, 120_000)
 
-    onEmbedded('wait for a target that nobody reads yet, and are emptied when the last one goes', async () => {
-      const one = new MemoryPlace()
-      const agent = await anAgent({ one })
-      await aDatabase('one')
-      await make(targets, 'late', { profileRef: 'pods' })
-      await anInventory()
-      agent.rows().put([aRow('a')])
-      agent.rows().setComplete(true)
-      await expect.poll(() => stateOf('Complete')).toBe('False/Collecting')
-      expect(one.attempts).toBe(0)
-      agent.rows('late').drop()
-      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
-      agent.rows().drop()
-      await remove(targets, 'pods')
-      await expect.poll(() => one.namesOf(WRITING)).toEqual([])
-      expect(one.taken.at(-1)?.delivery).toMatchObject({ complete: true, itemCount: 0 })
-    }, 120_000)
+    onEmbedded(
+      'wait for a target that nobody reads yet, and are emptied when the last one goes',
+      async () => {
+        const one = new MemoryPlace()
+        const agent = await anAgent({ one })
+        await aDatabase('one')
+        await make(targets, 'late', { profileRef: 'pods' })
+        await anInventory()
+        agent.rows().put([aRow('a')])
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Complete')).toBe('False/Collecting')
+        expect(one.attempts).toBe(0)
+        agent.rows('late').drop()
+        await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+        agent.rows().drop()
+        await remove(targets, 'pods')
+        await expect.poll(() => one.namesOf(WRITING)).toEqual([])
+        expect(one.taken.at(-1)?.delivery).toMatchObject({ complete: true, itemCount: 0 })
+      },
+      120_000,
+    )
 
-    onEmbedded('judge each sink by itself, and are never Ready and Degraded together', async () => {
-      const [one, two] = [new MemoryPlace(), new MemoryPlace()]
-      const agent = await anAgent({ one, two })
-      for (const name of ['one', 'two']) await aDatabase(name)
-      two.trouble = 'transient'
-      await anInventory({ databaseSinkRefs: ['one', 'two', 'absent'] })
-      agent.rows().put([aRow('a')])
-      agent.rows().setComplete(true)
-      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
-      await expect.poll(() => stateOf('Synced')).toBe('False/PartiallySynced')
-      expect(await stateOf('Ready')).toBe('True/PartiallySynced')
-      expect(await stateOf('Degraded')).toBe('False/PartiallySynced')
-      expect((await statusOf()).sinkExports?.map(({ conditions }) => conditions?.[0]?.reason)).toEqual([
-        'Exported',
-        'Transient',
-        'SinkNotFound',
-      ])
-      one.trouble = 'terminal'
-      agent.rows().put([aRow('b')])
-      await expect.poll(() => stateOf('Degraded')).toBe('True/Progressing')
-      expect(await stateOf('Ready')).toBe('False/Progressing')
-      const said = (await cluster.kube.listAll(events)).map((event) => `${event.type}/${event.reason}`)
-      expect(said).toEqual(
-        expect.arrayContaining(['Normal/ExportSucceeded', 'Warning/ExportFailed', 'Warning/SinkNotFound']),
-      )
-    }, 120_000)
+    onEmbedded(
+      'judge each sink by itself, and are never Ready and Degraded together',
+      async () => {
+        const [one, two] = [new MemoryPlace(), new MemoryPlace()]
+        const agent = await anAgent({ one, two })
+        for (const name of ['one', 'two']) await aDatabase(name)
+        two.trouble = 'transient'
+        await anInventory({ databaseSinkRefs: ['one', 'two', 'absent'] })
+        agent.rows().put([aRow('a')])
+        agent.rows().setComplete(true)
+        await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+        await expect.poll(() => stateOf('Synced')).toBe('False/PartiallySynced')
+        expect(await stateOf('Ready')).toBe('True/PartiallySynced')
+        expect(await stateOf('Degraded')).toBe('False/PartiallySynced')
+        expect((await statusOf()).sinkExports?.map(({ conditions }) => conditions?.[0]?.reason)).toEqual([
+          'Exported',
+          'Transient',
+          'SinkNotFound',
+        ])
+        one.trouble = 'terminal'
+        agent.rows().put([aRow('b')])
+        await expect.poll(() => stateOf('Degraded')).toBe('True/Progressing')
+        expect(await stateOf('Ready')).toBe('False/Progressing')
+        const said = (await cluster.kube.listAll(events)).map((event) => `${event.type}/${event.reason}`)
+        expect(said).toEqual(
+          expect.arrayContaining(['Normal/ExportSucceeded', 'Warning/ExportFailed', 'Warning/SinkNotFound']),
+        )
+      },
+      120_000,
+    )
 
-    onEmbedded('go on at once when the sink that was missing is there, and when its Secret is', async () => {
-      const one = new MemoryPlace()
-      const agent = await anAgent({ one })
-      await anInventory()
-      agent.rows().put([aRow('a')])
-      agent.rows().setComplete(true)
-      await expect.poll(() => stateOf('Degraded')).toBe('True/SinkNotFound')
-      await make(databaseSinks, 'one', {
-        type: 'postgres',
-        postgres: { databaseRef: { name: 'one' }, table: 'inventory' },
-      })
-      await expect.poll(() => stateOf('Degraded')).toBe('True/SecretNotFound')
-      await expect.poll(() => stateOf('Degraded', 'one', databaseSinks)).toBe('True/SecretNotFound')
-      await cluster.kube.create(secrets, {
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name: 'one', namespace: NAMESPACE },
-        stringData: { dsn: 'postgres://one.example.com/db' },
-      })
-      await merge(databaseSinks, 'one', { metadata: { annotations: { [TEST_CONNECTION]: 'true' } } })
-      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
-    }, 120_000)
+    onEmbedded(
+      'go on at once when the sink that was missing is there, and when its Secret is',
+      async () => {
+        const one = new MemoryPlace()
+        const agent = await anAgent({ one })
+        await anInventory()
+        agent.rows().put([aRow('a')])
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Degraded')).toBe('True/SinkNotFound')
+        await make(databaseSinks, 'one', {
+          type: 'postgres',
+          postgres: { databaseRef: { name: 'one' }, table: 'inventory' },
+        })
+        await expect.poll(() => stateOf('Degraded')).toBe('True/SecretNotFound')
+        await expect.poll(() => stateOf('Degraded', 'one', databaseSinks)).toBe('True/SecretNotFound')
+        await cluster.kube.create(secrets, {
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata: { name: 'one', namespace: NAMESPACE },
+          stringData: { dsn: 'postgres://one.example.com/db' },
+        })
+        await merge(databaseSinks, 'one', { metadata: { annotations: { [TEST_CONNECTION]: 'true' } } })
+        await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+      },
+      120_000,
+    )
 
-    onEmbedded('are opened anew under rotated credentials, and closed under the old ones', async () => {
-      const one = new MemoryPlace()
-      const agent = await anAgent({ one })
-      await aDatabase('one')
-      await anInventory()
-      agent.rows().setComplete(true)
-      await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
-      await cluster.kube.patch(
-        secrets,
-        { name: 'one', namespace: NAMESPACE },
-        {
-          stringData: { dsn: 'postgres://other.example.com/db' },
-          data: { dsn: Buffer.from('postgres://other').toString('base64') },
-        },
-        { kind: 'merge' },
-      )
-      agent.engine.controllers
-        .find(({ name }) => name === 'database-sinks')
-        ?.enqueue({ name: 'one', namespace: NAMESPACE })
-      await expect.poll(() => one.opened).toBe(2)
-      await expect.poll(() => one.closed).toBe(1)
-      await expect.poll(() => one.taken.length).toBe(2)
-    }, 120_000)
+    onEmbedded(
+      'are opened anew under rotated credentials, and closed under the old ones',
+      async () => {
+        const one = new MemoryPlace()
+        const agent = await anAgent({ one })
+        await aDatabase('one')
+        await anInventory()
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+        await cluster.kube.patch(
+          secrets,
+          { name: 'one', namespace: NAMESPACE },
+          {
+            stringData: { dsn: 'postgres://other.example.com/db' },
+            data: { dsn: Buffer.from('postgres://other').toString('base64') },
+          },
+          { kind: 'merge' },
+        )
+        agent.engine.controllers
+          .find(({ name }) => name === 'database-sinks')
+          ?.enqueue({ name: 'one', namespace: NAMESPACE })
+        await expect.poll(() => one.opened).toBe(2)
+        await expect.poll(() => one.closed).toBe(1)
+        await expect.poll(() => one.taken.length).toBe(2)
+      },
+      120_000,
+    )
 
-    onEmbedded('refuse Secrets of other namespaces with the next step', async () => {
-      const agent = await anAgent({})
-      const databaseRef = { name: 'one', namespace: 'kollect-system' }
-      await make(databaseSinks, 'one', { type: 'postgres', postgres: { databaseRef, table: 'inventory' } })
-      await anInventory()
-      agent.rows().setComplete(true)
-      await expect.poll(() => stateOf('Degraded', 'one', databaseSinks)).toMatch(/^True\//)
-      const { conditions = [] } = ((await read(databaseSinks, 'one'))?.status ?? {}) as KollectSinkStatus
-      expect(conditions.find(({ type }) => type === 'Degraded')?.message).toMatch(/KOLLECT_SEMANTICS/)
-      await expect.poll(() => stateOf('Ready')).toMatch(/^False\//)
-    }, 120_000)
+    onEmbedded(
+      'refuse Secrets of other namespaces with the next step',
+      async () => {
+        const agent = await anAgent({})
+        const databaseRef = { name: 'one', namespace: 'kollect-system' }
+        await make(databaseSinks, 'one', { type: 'postgres', postgres: { databaseRef, table: 'inventory' } })
+        await anInventory()
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Degraded', 'one', databaseSinks)).toMatch(/^True\//)
+        const { conditions = [] } = ((await read(databaseSinks, 'one'))?.status ?? {}) as KollectSinkStatus
+        expect(conditions.find(({ type }) => type === 'Degraded')?.message).toMatch(/KOLLECT_SEMANTICS/)
+        await expect.poll(() => stateOf('Ready')).toMatch(/^False\//)
+      },
+      120_000,
+    )
 
-    onEmbedded('keep below their scopes: a sink that is not allowed gets nothing, and no name of what is allowed', async () => {
-      const [one, two] = [new MemoryPlace(), new MemoryPlace()]
-      const agent = await anAgent({ one, two })
-      for (const name of ['one', 'two']) await aDatabase(name)
-      await anInventory({ databaseSinkRefs: ['one'] })
-      agent.rows().setComplete(true)
-      await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
-      await make(scopes, 'ceiling', { databaseSinkRefs: ['two'] })
-      await expect.poll(() => stateOf('Degraded')).toBe('True/ScopeSinkDenied')
-      agent.rows().put([aRow('a')])
-      const { conditions = [] } = await statusOf()
-      expect(conditions.find(({ type }) => type === 'Degraded')?.message).not.toContain('two')
-      await remove(scopes, 'ceiling')
-      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
-    }, 120_000)
+    onEmbedded(
+      'keep below their scopes: a sink that is not allowed gets nothing, and no name of what is allowed',
+      async () => {
+        const [one, two] = [new MemoryPlace(), new MemoryPlace()]
+        const agent = await anAgent({ one, two })
+        for (const name of ['one', 'two']) await aDatabase(name)
+        await anInventory({ databaseSinkRefs: ['one'] })
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+        await make(scopes, 'ceiling', { databaseSinkRefs: ['two'] })
+        await expect.poll(() => stateOf('Degraded')).toBe('True/ScopeSinkDenied')
+        agent.rows().put([aRow('a')])
+        const { conditions = [] } = await statusOf()
+        expect(conditions.find(({ type }) => type === 'Degraded')?.message).not.toContain('two')
+        await remove(scopes, 'ceiling')
+        await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+      },
+      120_000,
+    )
 
-    onEmbedded('export nothing while they are suspended', async () => {
-      const one = new MemoryPlace()
-      const agent = await anAgent({ one })
-      await aDatabase('one')
-      await anInventory({ databaseSinkRefs: ['one'], suspend: true })
-      agent.rows().put([aRow('a')])
-      agent.rows().setComplete(true)
-      await expect.poll(() => stateOf('Degraded')).toBe('True/Suspended')
-      await merge(inventories, 'apps', { spec: { suspend: false } })
-      await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
-      expect(one.attempts).toBe(1)
-    }, 120_000)
+    onEmbedded(
+      'export nothing while they are suspended',
+      async () => {
+        const one = new MemoryPlace()
+        const agent = await anAgent({ one })
+        await aDatabase('one')
+        await anInventory({ databaseSinkRefs: ['one'], suspend: true })
+        agent.rows().put([aRow('a')])
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Degraded')).toBe('True/Suspended')
+        await merge(inventories, 'apps', { spec: { suspend: false } })
+        await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+        expect(one.attempts).toBe(1)
+      },
+      120_000,
+    )
 
     it('take away what they wrote before they go, also where their sink goes with them', async () => {
       const one = new MemoryPlace()
@@ -349,30 +377,38 @@ for (const { title, skip, open } of clusters) {
       expect(one.removed).toEqual(['west/team-a/apps'])
     }, 120_000)
 
-    onEmbedded('stay while a dead sink keeps what they wrote, until somebody gives up', async () => {
-      const one = new MemoryPlace()
-      const agent = await anAgent({ one })
-      await aDatabase('one')
-      await anInventory()
-      agent.rows().put([aRow('a')])
-      agent.rows().setComplete(true)
-      await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
-      one.trouble = 'terminal'
-      await remove(inventories, 'apps')
-      await expect.poll(() => stateOf('Degraded')).toBe('True/CleanupTerminal')
-      await merge(inventories, 'apps', { metadata: { annotations: { [GIVE_UP_CLEANUP]: 'true' } } })
-      await expect.poll(() => read(inventories, 'apps')).toBeUndefined()
-      expect(one.namesOf(WRITING)).toEqual(['a'])
-    }, 120_000)
+    onEmbedded(
+      'stay while a dead sink keeps what they wrote, until somebody gives up',
+      async () => {
+        const one = new MemoryPlace()
+        const agent = await anAgent({ one })
+        await aDatabase('one')
+        await anInventory()
+        agent.rows().put([aRow('a')])
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+        one.trouble = 'terminal'
+        await remove(inventories, 'apps')
+        await expect.poll(() => stateOf('Degraded')).toBe('True/CleanupTerminal')
+        await merge(inventories, 'apps', { metadata: { annotations: { [GIVE_UP_CLEANUP]: 'true' } } })
+        await expect.poll(() => read(inventories, 'apps')).toBeUndefined()
+        expect(one.namesOf(WRITING)).toEqual(['a'])
+      },
+      120_000,
+    )
 
-    onEmbedded('go at once where a sink that never was got nothing', async () => {
-      const agent = await anAgent({})
-      await anInventory()
-      agent.rows().setComplete(true)
-      await expect.poll(() => stateOf('Degraded')).toBe('True/SinkNotFound')
-      await remove(inventories, 'apps')
-      await expect.poll(() => read(inventories, 'apps')).toBeUndefined()
-    }, 120_000)
+    onEmbedded(
+      'go at once where a sink that never was got nothing',
+      async () => {
+        const agent = await anAgent({})
+        await anInventory()
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Degraded')).toBe('True/SinkNotFound')
+        await remove(inventories, 'apps')
+        await expect.poll(() => read(inventories, 'apps')).toBeUndefined()
+      },
+      120_000,
+    )
 
     it('are rolled up from ready cluster targets, incomplete while one is not, within seconds of a change', async () => {
       const one = new MemoryPlace()
@@ -412,45 +448,55 @@ for (const { title, skip, open } of clusters) {
       await expect.poll(() => stateOf('Complete', 'fleet', clusterInventories)).toBe('False/TargetDegraded')
     }, 120_000)
 
-    onEmbedded('without a target to roll up say so, and export nothing', async () => {
-      const one = new MemoryPlace()
-      await anAgent({ one })
-      await aDatabase('one')
-      const selector = { matchLabels: { team: 'a' } }
-      await make(clusterInventories, 'fleet', {
-        namespaceSelector: selector,
-        databaseSinkRefs: ['one'],
-        sinkNamespace: NAMESPACE,
-      })
-      await expect.poll(() => stateOf('Degraded', 'fleet', clusterInventories)).toBe('True/Progressing')
-      expect(one.attempts).toBe(0)
-    }, 120_000)
+    onEmbedded(
+      'without a target to roll up say so, and export nothing',
+      async () => {
+        const one = new MemoryPlace()
+        await anAgent({ one })
+        await aDatabase('one')
+        const selector = { matchLabels: { team: 'a' } }
+        await make(clusterInventories, 'fleet', {
+          namespaceSelector: selector,
+          databaseSinkRefs: ['one'],
+          sinkNamespace: NAMESPACE,
+        })
+        await expect.poll(() => stateOf('Degraded', 'fleet', clusterInventories)).toBe('True/Progressing')
+        expect(one.attempts).toBe(0)
+      },
+      120_000,
+    )
 
-    onEmbedded('have sinks that are looked at: verified or not, insecure, with a preview while it is asked for', async () => {
-      const [one, git] = [new MemoryPlace(), new MemoryPlace()]
-      one.probeSays = { verified: false, message: 'it does not answer', warnings: [] }
-      await anAgent({ one, git })
-      await aDatabase('one', { tls: { insecureSkipVerify: true } })
-      await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('False/ConnectionTestFailed')
-      expect(await stateOf('TLSInsecure', 'one', databaseSinks)).toBe('True/InsecureSkipVerify')
-      await expect
-        .poll(async () => (await cluster.kube.listAll(events)).map(({ reason }) => reason))
-        .toContain('ConnectionTestFailed')
-      one.probeSays = { verified: true, message: 'it answers', warnings: [] }
-      await merge(databaseSinks, 'one', { spec: { connectionTest: false, tls: null } })
-      await expect.poll(() => stateOf('TLSInsecure', 'one', databaseSinks)).toBeUndefined()
-      await merge(databaseSinks, 'one', { metadata: { annotations: { [TEST_CONNECTION]: 'true', [PREVIEW]: 'true' } } })
-      await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('True/ConnectionOK')
-      await expect
-        .poll(async () => (await read(databaseSinks, 'one'))?.metadata.annotations)
-        .toEqual({ [PREVIEW]: 'true' })
-      const previewOf = async () =>
-        ((await read(databaseSinks, 'one'))?.status as KollectSinkStatus | undefined)?.preview
-      await expect.poll(previewOf).toMatchObject({ objectPath: 'west/api', provisioningMode: 'ensure' })
-      await merge(databaseSinks, 'one', { metadata: { annotations: { [PREVIEW]: null } } })
-      await expect.poll(previewOf).toBeUndefined()
-      expect(await cluster.kube.listAll(snapshotSinks)).toEqual([])
-    }, 120_000)
+    onEmbedded(
+      'have sinks that are looked at: verified or not, insecure, with a preview while it is asked for',
+      async () => {
+        const [one, git] = [new MemoryPlace(), new MemoryPlace()]
+        one.probeSays = { verified: false, message: 'it does not answer', warnings: [] }
+        await anAgent({ one, git })
+        await aDatabase('one', { tls: { insecureSkipVerify: true } })
+        await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('False/ConnectionTestFailed')
+        expect(await stateOf('TLSInsecure', 'one', databaseSinks)).toBe('True/InsecureSkipVerify')
+        await expect
+          .poll(async () => (await cluster.kube.listAll(events)).map(({ reason }) => reason))
+          .toContain('ConnectionTestFailed')
+        one.probeSays = { verified: true, message: 'it answers', warnings: [] }
+        await merge(databaseSinks, 'one', { spec: { connectionTest: false, tls: null } })
+        await expect.poll(() => stateOf('TLSInsecure', 'one', databaseSinks)).toBeUndefined()
+        await merge(databaseSinks, 'one', {
+          metadata: { annotations: { [TEST_CONNECTION]: 'true', [PREVIEW]: 'true' } },
+        })
+        await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('True/ConnectionOK')
+        await expect
+          .poll(async () => (await read(databaseSinks, 'one'))?.metadata.annotations)
+          .toEqual({ [PREVIEW]: 'true' })
+        const previewOf = async () =>
+          ((await read(databaseSinks, 'one'))?.status as KollectSinkStatus | undefined)?.preview
+        await expect.poll(previewOf).toMatchObject({ objectPath: 'west/api', provisioningMode: 'ensure' })
+        await merge(databaseSinks, 'one', { metadata: { annotations: { [PREVIEW]: null } } })
+        await expect.poll(previewOf).toBeUndefined()
+        expect(await cluster.kube.listAll(snapshotSinks)).toEqual([])
+      },
+      120_000,
+    )
 
     it('have connection tests that run once and go when their time is over', async () => {
       const one = new MemoryPlace()
@@ -473,27 +519,33 @@ for (const { title, skip, open } of clusters) {
       await expect.poll(() => stateOf('Ready', 'try', connectionTests)).toBe('True/ProbeSucceeded')
     }, 120_000)
 
-    onEmbedded('are measured: what each sink lacks, what was written, and what failed', async () => {
-      const [one, two] = [new MemoryPlace(), new MemoryPlace()]
-      two.trouble = 'transient'
-      const agent = await anAgent({ one, two })
-      for (const name of ['one', 'two']) await aDatabase(name)
-      await anInventory({ databaseSinkRefs: ['one', 'two'] })
-      agent.rows().put([aRow('a')])
-      agent.rows().setComplete(true)
-      await expect.poll(() => one.taken.length).toBe(1)
-      const lagOf = async (sink: string) => {
+    onEmbedded(
+      'are measured: what each sink lacks, what was written, and what failed',
+      async () => {
+        const [one, two] = [new MemoryPlace(), new MemoryPlace()]
+        two.trouble = 'transient'
+        const agent = await anAgent({ one, two })
+        for (const name of ['one', 'two']) await aDatabase(name)
+        await anInventory({ databaseSinkRefs: ['one', 'two'] })
+        agent.rows().put([aRow('a')])
+        agent.rows().setComplete(true)
+        await expect.poll(() => one.taken.length).toBe(1)
+        const lagOf = async (sink: string) => {
+          const text = await agent.metrics.registry.metrics()
+          const line = text
+            .split('\n')
+            .find((one) => one.startsWith('kollect_export_lag_seconds') && one.includes(sink))
+          return Number(line?.split(' ').at(-1))
+        }
+        await expect.poll(() => lagOf('database/two')).toBeGreaterThan(0.5)
+        expect(await lagOf('database/one')).toBe(0)
         const text = await agent.metrics.registry.metrics()
-        const line = text.split('\n').find((one) => one.startsWith('kollect_export_lag_seconds') && one.includes(sink))
-        return Number(line?.split(' ').at(-1))
-      }
-      await expect.poll(() => lagOf('database/two')).toBeGreaterThan(0.5)
-      expect(await lagOf('database/one')).toBe(0)
-      const text = await agent.metrics.registry.metrics()
-      expect(text).toContain('kollect_exports_total{sink_type="postgres"} 1')
-      expect(text).toContain('kollect_export_rows_total{sink_type="postgres",verb="written"} 1')
-      expect(text).toMatch(/kollect_sink_errors_total\{reason="transient"\} [1-9]/)
-      expect(text).toContain('kollect_collect_items_total 1')
-    }, 120_000)
+        expect(text).toContain('kollect_exports_total{sink_type="postgres"} 1')
+        expect(text).toContain('kollect_export_rows_total{sink_type="postgres",verb="written"} 1')
+        expect(text).toMatch(/kollect_sink_errors_total\{reason="transient"\} [1-9]/)
+        expect(text).toContain('kollect_collect_items_total 1')
+      },
+      120_000,
+    )
   })
 }

@@ -158,7 +158,8 @@ export class InventoryEngine implements AsyncDisposable {
       for (const [key, run] of one.runs()) {
         const slash = key.indexOf('/')
         const of = { namespace: slash < 0 ? '' : key.slice(0, slash), inventory: key.slice(slash + 1) }
-        for (const binding of run.bindings) yield { ...of, sink: binding.view().name, lagMs: binding.lagMs }
+        for (const binding of run.bindings)
+          yield { ...of, sink: binding.name, lagMs: binding.lagMs, windowMs: binding.windowMs }
       }
     }
   }

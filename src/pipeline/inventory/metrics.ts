@@ -11,6 +11,8 @@ export interface Lag {
   /** `family/name` */
   readonly sink: string
   readonly lagMs: number
+  /** it may lack something for so long by its own pace */
+  readonly windowMs: number
 }
 
 /** What is measured when somebody asks. */
@@ -55,7 +57,11 @@ export class ExportMetrics {
     const labels = ['namespace', 'inventory', 'sink'] as const
     metrics.gauge('kollect_export_lag_seconds', 'Age of the oldest change that a sink lacks', labels, (gauge) => {
       gauge.reset()
-      for (const { lagMs, ...of } of lags()) gauge.set(of, lagMs / 1000)
+      for (const { lagMs, windowMs: _, ...of } of lags()) gauge.set(of, lagMs / 1000)
+    })
+    metrics.gauge('kollect_export_window_seconds', 'How long a sink waits between two exports', labels, (gauge) => {
+      gauge.reset()
+      for (const { lagMs: _, windowMs, ...of } of lags()) gauge.set(of, windowMs / 1000)
     })
     metrics.gauge('kollect_collect_items_total', 'Rows that targets hold in memory', [], (gauge) => gauge.set(rows()))
     metrics.gauge('kollect_workqueue_depth', 'Keys that wait for a worker', ['controller'], (gauge) => {

@@ -130,9 +130,21 @@ export class Binding implements AsyncDisposable {
     return this.#removal
   }
 
+  /** `family/name` */
+  get name(): string {
+    return this.#plan.name
+  }
+
+  /** the least time between two exports, ms */
+  get windowMs(): number {
+    return this.#plan.pace.windowMs
+  }
+
   /** how long the sink has lacked something, ms; 0: it lacks nothing, or is not to get it */
   get lagMs(): number {
-    return this.#behindSince === undefined || this.#isSuspended ? 0 : Math.max(0, this.#options.now() - this.#behindSince)
+    return this.#behindSince === undefined || this.#isSuspended
+      ? 0
+      : Math.max(0, this.#options.now() - this.#behindSince)
   }
 
   view(): BindingView {
@@ -273,7 +285,7 @@ export class Binding implements AsyncDisposable {
       if (!isHeartbeat) metrics.took(type, clock.now() - startedAt)
     }
     if (!sameSink(this.#known, sink)) return // replaced meanwhile: what it holds says nothing of the other one
-    metrics.wrote(type, receipt)
+    if (!isHeartbeat) metrics.wrote(type, receipt)
     if (receipt.conflict !== undefined) return this.#conflict(receipt.conflict)
     if (comparePositions(receipt.position, delivery.position) > 0) return this.#overtaken(receipt)
     this.#overtakenTimes = 0

@@ -26,7 +26,11 @@ export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now
     conditions: withConditions(stored.conditions, inventoryConditions(facts), facts.generation, now, ['SinkReachable']),
     ...(rows ? { itemCount: rows.itemCount } : stored.itemCount !== undefined && { itemCount: stored.itemCount }),
     ...(lastExportAt > 0 && { lastExportTime: timeText(lastExportAt) }),
-    sinkExports: bindings.map((binding) => exportOf(stored, binding, now)),
+    // Where it cannot even be planned, what was exported before still holds.
+    sinkExports:
+      bindings.length === 0 && facts.blocked
+        ? (stored.sinkExports ?? [])
+        : bindings.map((binding) => exportOf(stored, binding, now)),
     ...(rollUp && {
       targetCount: rollUp.targetCount,
       namespaceShardCount: rollUp.shards.length,

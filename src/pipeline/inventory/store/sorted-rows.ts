@@ -1,7 +1,7 @@
 import type { RowKey } from '#sinks'
 import { compareKeys, type PackedRow, sameContent } from './packed-row.ts'
 
-/** Fewer rows than this are put in one by one; more are merged with all there are. */
+/** Fewer rows than this are put in and taken out one by one; with more the list is made anew. */
 const MERGE_FROM = 64
 
 /**
@@ -48,7 +48,8 @@ export class SortedRows {
       const known = this.#rows[this.#firstNotBefore(key)]
       if (known && compareKeys(known, key) === 0) gone.add(known)
     }
-    if (gone.size > 0) this.#take(this.#rows.filter((row) => !gone.has(row)))
+    if (gone.size >= MERGE_FROM) this.#take(this.#rows.filter((row) => !gone.has(row)))
+    else for (const row of gone) this.#own().splice(this.#firstNotBefore(row), 1)
     return [...gone]
   }
 

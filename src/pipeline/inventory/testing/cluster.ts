@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { expect } from 'vitest'
+import { vi } from 'vitest'
 import { type ApiObject, ApiServer, listenApi } from '#apiserver'
 import {
   type Kind,
@@ -89,14 +89,10 @@ async function aRealCluster(): Promise<TestCluster> {
   for (const kind of KINDS) await kube.create(customResourceDefinitions, kind.crd() as unknown as KubeObject)
   for (const metadata of NAMESPACES) await kube.create(whole(namespaces), { metadata })
   for (const { group, version, plural } of KINDS)
-    await expect
-      .poll(() =>
-        kube.request('GET', `/apis/${group}/${version}/${plural}`).then(
-          () => true,
-          () => false,
-        ),
-      )
-      .toBe(true)
+    await vi.waitFor(() => kube.request('GET', `/apis/${group}/${version}/${plural}`), {
+      timeout: 60_000,
+      interval: 50,
+    })
   return {
     kube,
     async [Symbol.asyncDispose]() {
