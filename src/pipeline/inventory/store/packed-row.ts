@@ -3,8 +3,8 @@ import { canonicalJson, compareTexts, type Row } from '#extract'
 import type { RowKey } from '#sinks'
 
 /**
- * A row as it is kept: its attributes as one canonical text, which takes a third of the memory of objects and is compared at once. Never
- * changed: a row that differs is another one.
+ * A row as it is kept: its attributes as one canonical text, which is compared and hashed at once and takes about what the objects would.
+ * Never changed: a row that differs is another one.
  */
 export interface PackedRow extends RowKey {
   readonly group: string

@@ -2,7 +2,7 @@ import type { RowKey } from '#sinks'
 import { compareKeys, type PackedRow, sameContent } from './packed-row.ts'
 
 /** Fewer rows than this are put in and taken out one by one; with more the list is made anew. */
-const MERGE_FROM = 64
+const ANEW_FROM = 64
 
 /**
  * Rows in canonical order, each key once. Whoever read the list may keep it: it is copied before the next change.
@@ -24,20 +24,20 @@ export class SortedRows {
   /** @returns whether anything differs by it */
   put(rows: readonly PackedRow[]): boolean {
     const incoming = ordered(rows)
-    const added: PackedRow[] = []
+    const added: Added[] = []
     let changed = false
     for (const row of incoming) {
       const at = this.#firstNotBefore(row)
       const known = this.#rows[at]
       if (!known || compareKeys(known, row) !== 0) {
-        added.push(row)
+        added.push({ row, at })
       } else if (!sameContent(known, row)) {
         this.#own()[at] = row
         changed = true
       }
     }
-    if (added.length >= MERGE_FROM) this.#take(merged(this.#rows, added))
-    else for (const row of added) this.#own().splice(this.#firstNotBefore(row), 0, row)
+    if (added.length >= ANEW_FROM) this.#take(withAdded(this.#rows, added))
+    else for (const [place, { row, at }] of added.entries()) this.#own().splice(at + place, 0, row)
     return changed || added.length > 0
   }
 
@@ -48,7 +48,7 @@ export class SortedRows {
       const known = this.#rows[this.#firstNotBefore(key)]
       if (known && compareKeys(known, key) === 0) gone.add(known)
     }
-    if (gone.size >= MERGE_FROM) this.#take(this.#rows.filter((row) => !gone.has(row)))
+    if (gone.size >= ANEW_FROM) this.#take(this.#rows.filter((row) => !gone.has(row)))
     else for (const row of gone) this.#own().splice(this.#firstNotBefore(row), 1)
     return [...gone]
   }
@@ -105,21 +105,20 @@ function ordered(rows: readonly PackedRow[]): readonly PackedRow[] {
   })
 }
 
-/** Two lists in order without a key in common, as one. */
-function merged(a: readonly PackedRow[], b: readonly PackedRow[]): PackedRow[] {
-  const rows: PackedRow[] = []
-  let [i, j] = [0, 0]
-  while (i < a.length && j < b.length) {
-    const [left, right] = [a[i] as PackedRow, b[j] as PackedRow]
-    if (compareKeys(left, right) < 0) {
-      rows.push(left)
-      i++
-    } else {
-      rows.push(right)
-      j++
-    }
+interface Added {
+  readonly row: PackedRow
+  /** before which of the rows there are */
+  readonly at: number
+}
+
+/** The rows with others between them, whose places rise. */
+function withAdded(rows: readonly PackedRow[], added: readonly Added[]): PackedRow[] {
+  const all: PackedRow[] = []
+  let from = 0
+  for (const { row, at } of added) {
+    while (from < at) all.push(rows[from++] as PackedRow)
+    all.push(row)
   }
-  while (i < a.length) rows.push(a[i++] as PackedRow)
-  while (j < b.length) rows.push(b[j++] as PackedRow)
-  return rows
+  while (from < rows.length) all.push(rows[from++] as PackedRow)
+  return all
 }
