@@ -35,6 +35,7 @@ export const problemStatus = {
   method_not_allowed: 405,
   several_requests: 409,
   name_reserved: 409,
+  member_leaving: 409,
   body_too_large: 413,
   upgrade_required: 426,
   sign_in_throttled: 429,

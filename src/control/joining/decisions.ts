@@ -22,7 +22,7 @@ const reservedWords = (cluster: string): string =>
 /** A decision that cannot be carried out: why, and what would do. */
 export class MembershipError extends FleetError {
   override readonly name = 'MembershipError'
-  readonly code: 'name_reserved' | 'no_request' | 'several_requests' | 'unknown_member'
+  readonly code: 'member_leaving' | 'name_reserved' | 'no_request' | 'several_requests' | 'unknown_member'
   readonly retryable = false
 
   constructor(code: MembershipError['code'], message: string) {
@@ -53,6 +53,7 @@ export async function accept({ hub, cluster, request: wanted }: DecidingOptions 
   if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
   // Whoever asks by OCM's agent chooses the name, and would be told that it is a member and never served.
   if (isReservedNamespace(cluster)) throw new MembershipError('name_reserved', reservedWords(cluster))
+  if (member.metadata.deletionTimestamp) throw new MembershipError('member_leaving', leavingWords(cluster))
   const labelled = await requestsOf(hub, cluster)
   const all = labelled.filter((one) => faultOf(one) === undefined)
   const waiting = all.filter((one) => stateOf(one).kind === 'pending')
@@ -65,7 +66,9 @@ export async function accept({ hub, cluster, request: wanted }: DecidingOptions 
   }
   if (member.spec?.hubAcceptsClient === true) done.push(`${cluster} was accepted already`)
   else {
-    await hub.patch(managedClusters, { name: cluster }, { spec: { hubAcceptsClient: true } }, { kind: 'merge' })
+    // The one that was looked at: another of its name may have come since.
+    const body = { metadata: { uid: member.metadata.uid }, spec: { hubAcceptsClient: true } }
+    await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
     done.push(`${cluster} is accepted as a member`)
   }
   done.push(...leftOut(labelled))
@@ -201,6 +204,9 @@ function factsOf(request: CertificateRequest, member: ManagedCluster | undefined
   const key = keyOf(request) ?? annotations[KEY_ANNOTATION] ?? 'unreadable'
   return `from ${from}, key ${key.slice(0, 16)}, ${creationTimestamp ?? 'just now'}`
 }
+
+const leavingWords = (cluster: string): string =>
+  `${cluster} is being detached: what belongs to it is cleaned up first; when \`kubectl get managedcluster ${cluster}\` finds it no more, it can ask anew, with a new join token`
 
 const unknownWords = (cluster: string): string =>
   `the hub knows no cluster ${cluster} that is a member or asks to be one; \`kubectl get managedclusters\` lists those it knows`

@@ -380,6 +380,38 @@ describe('the desk of a hub', () => {
     expect(new Set(forgeries.map((one) => stateOf(one).kind))).toEqual(new Set(['pending']))
   })
 
+  it('accepts the ManagedCluster it looked at, and no other that took its name meanwhile', async () => {
+    const name = aName()
+    await told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS)).asked, 1)
+    const racing = new Proxy(hub.kube, {
+      get(kube, what: keyof typeof kube) {
+        if (what !== 'listAll')
+          return typeof kube[what] === 'function' ? (kube[what] as () => unknown).bind(kube) : kube[what]
+        return async (...words: Parameters<typeof kube.listAll>) => {
+          const found = await kube.listAll(...words)
+          await kube.delete(managedClusters, { name })
+          await kube.create(managedClusters, managedClusterOf(name, { hubAcceptsClient: false }))
+          return found
+        }
+      },
+    })
+    await expect(accept({ hub: racing, cluster: name })).rejects.toThrow(/uid/i)
+    expect(await hub.kube.get(managedClusters, { name })).toMatchObject({ spec: { hubAcceptsClient: false } })
+  })
+
+  it('accepts nobody who is leaving', async () => {
+    const { name } = await aMember()
+    const finalizers = ['example.com/held']
+    await hub.kube.patch(managedClusters, { name }, { metadata: { finalizers } }, { kind: 'merge' })
+    await detach({ hub: hub.kube, cluster: name })
+    expect(await detach({ hub: hub.kube, cluster: name })).toEqual([`${name} is being detached already`])
+    await expect(accept({ hub: hub.kube, cluster: name })).rejects.toMatchObject({
+      code: 'member_leaving',
+      message: expect.stringMatching(/is being detached: .* it can ask anew, with a new join token/),
+    })
+    await hub.kube.patch(managedClusters, { name }, { metadata: { finalizers: null } }, { kind: 'merge' })
+  })
+
   it('takes a member off the hub, once, and knows none that is none', async () => {
     const { name } = await aMember()
     expect(await detach({ hub: hub.kube, cluster: name })).toEqual([expect.stringMatching(/is being detached/)])

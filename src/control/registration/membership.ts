@@ -135,13 +135,19 @@ export class MembershipReconciler implements Reconciler {
     const { name, finalizers = [] } = member.metadata
     const ours: readonly string[] = [FINALIZERS.rights, FINALIZERS.resources]
     if (!finalizers.some((one) => ours.includes(one))) return done
+    // Who is denied while it leaves cleans up no more, and has no rights to.
+    const isDenied = member.spec?.hubAcceptsClient !== true
+    if (isDenied) {
+      await this.#takeRights(name, [], signal)
+      await this.#forgetConnection(member, signal)
+    }
     const addOns = await this.#remaining(managedClusterAddOns, name, signal)
     const works = await this.#remaining(manifestWorks, name, signal)
     const [resource, turn] = addOns.length > 0 ? [managedClusterAddOns, addOns] : [manifestWorks, works]
     if (turn.length > 0) {
-      const force = this.#isGone(member)
+      const force = isDenied || this.#isGone(member)
       for (const object of nextToDelete(turn)) await this.#delete(resource, object, force, signal)
-      const message = `${addOns.length} add-ons and ${works.length} works are to be cleaned up by the agent${force ? '; it is away, so the hub does not wait for it' : ''}`
+      const message = `${addOns.length} add-ons and ${works.length} works are to be cleaned up by the agent${force ? `; it is ${isDenied ? 'denied' : 'away'}, so the hub does not wait for it` : ''}`
       await this.#say(
         member,
         [{ type: CONDITIONS.deleting, status: 'False', reason: 'ResourceRemaining', message }],

@@ -229,6 +229,26 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     40_000,
   )
 
+  it.skipIf(skip)(
+    'one that is denied while it leaves loses its rights at once, and holds nothing by its works',
+    async () => {
+      const name = 'thrown-out'
+      await aMember(api, name, { transport: 'api' })
+      await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toMatch(/^True/))
+      // It is there, and ends nothing.
+      await there(api, name)
+      await api.kube.create(manifestWorks, aWork(name, 'kept'))
+      await api.kube.delete(managedClusters, { name })
+      await until(async () => expect(await said(api, name, CONDITIONS.deleting)).toBe('False ResourceRemaining'))
+      const [group] = groupsOf(name)
+      expect(await may(api, group, leases(name))).toBe(true)
+      await change(api, name, { spec: { hubAcceptsClient: false } })
+      await until(async () => expect(await may(api, group, leases(name))).toBe(false))
+      await until(async () => expect(await exists(api, managedClusters, name)).toBe(false))
+      expect(await exists(api, manifestWorks, 'kept', name)).toBe(false)
+    },
+  )
+
   it.skipIf(skip)('one that never joined holds nothing when it is deleted', async () => {
     await aMember(api, 'never')
     await until(async () => expect(await said(api, 'never', CONDITIONS.accepted)).toMatch(/^True/))
