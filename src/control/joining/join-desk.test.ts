@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { approve } from '#certificates'
 import type { JoinStep } from '#ingest'
 import { CERTIFICATE_LIFE_ANNOTATION, certificateLifeIn } from '#kinds'
-import { secrets, whole } from '#kube'
+import { type KubeClient, secrets, whole } from '#kube'
 import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { certificateRequest, keyId, newKey, proofOf } from '../../pipeline/agent/join/certificate-request.ts'
@@ -384,10 +384,10 @@ describe('the desk of a hub', () => {
     const name = aName()
     await told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS)).asked, 1)
     const racing = new Proxy(hub.kube, {
-      get(kube, what: keyof typeof kube) {
-        if (what !== 'listAll')
-          return typeof kube[what] === 'function' ? (kube[what] as () => unknown).bind(kube) : kube[what]
-        return async (...words: Parameters<typeof kube.listAll>) => {
+      get(kube, what) {
+        const member: unknown = Reflect.get(kube, what)
+        if (what !== 'listAll') return typeof member === 'function' ? member.bind(kube) : member
+        return async (...words: Parameters<KubeClient['listAll']>) => {
           const found = await kube.listAll(...words)
           await kube.delete(managedClusters, { name })
           await kube.create(managedClusters, managedClusterOf(name, { hubAcceptsClient: false }))

@@ -249,6 +249,19 @@ describe('a member on our stream', () => {
       expect(at - (times[index] ?? 0)).toBeGreaterThanOrEqual(seconds(60))
   })
 
+  it('has its lease renewed all the same where the clock of the hub was an hour ahead, and was set right', async () => {
+    let aheadMs = minutes(60)
+    await start({ clock: { now: () => clock.now() + aheadMs, sleep: (ms, signal) => clock.sleep(ms, signal) } })
+    await joined()
+    await inTime(async () => expect((await lease())?.spec?.renewTime).toBeDefined())
+    aheadMs = 0
+    await fleet.tells('east', { sequence: 1, agent: anAgent(clock.now()) })
+    await inTime(async () => {
+      const renewedAt = Date.parse((await lease())?.spec?.renewTime ?? '')
+      expect(Math.abs(renewedAt - clock.now())).toBeLessThan(minutes(2))
+    })
+  })
+
   it('is judged by nobody while what agents told cannot be read', async () => {
     await start()
     await joined()

@@ -198,7 +198,9 @@ export class LifeReconciler implements Reconciler {
     const { name, deletionTimestamp } = member.metadata
     const everyMs = leaseMs(member.spec?.leaseDurationSeconds)
     const now = clock.now()
-    const due = this.#leaseDue.get(name) ?? now
+    const known = this.#leaseDue.get(name) ?? now
+    // One that was noted by a clock that was ahead, and was set back since, is due.
+    const due = known - now > everyMs * 1.25 + LEASE_GRID_MS ? now : known
     if (deletionTimestamp || due > now) return Math.min(Math.max(due - now, 1), everyMs * 1.25)
     // Due in whole seconds: those of one second share a write to disk.
     const waitMs = Math.ceil((now + everyMs * (1 + random() * 0.25)) / LEASE_GRID_MS) * LEASE_GRID_MS - now
