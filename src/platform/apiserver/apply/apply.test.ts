@@ -342,6 +342,13 @@ describe('trackUpdate', () => {
 })
 
 describe('FieldsV1', () => {
+  it('is held once for all objects whose writers set the same, and nobody can change it', () => {
+    const [one, other] = ['a', 'b'].map((name) => put(undefined, 'hub', thing({ text: name }, { name })))
+    const fieldsOf = (object: ApiObject | undefined) => owners(object as ApiObject)[0]?.fieldsV1
+    expect(fieldsOf(one)).toEqual({ 'f:spec': { '.': {}, 'f:text': {} } })
+    expect(fieldsOf(other)).toBe(fieldsOf(one))
+    expect(Object.isFrozen((fieldsOf(one) as Record<string, unknown>)['f:spec'])).toBe(true)
+  })
   it('is read as it is written', () => {
     const fields = {
       'f:a': { '.': {}, 'f:b': {} },

@@ -1,5 +1,6 @@
 import type { ManagedFieldsEntry } from '../types.ts'
 import { difference, type FieldSet, fromFieldsV1, isEmptySet, setOfPaths, toFieldsV1, union } from './field-set.ts'
+import { sharedFields } from './shared-fields.ts'
 
 /** One writer's fields. A writer is told by name, operation and subresource, and for updates by version, too. */
 export interface Owner {
@@ -42,7 +43,7 @@ export function writeOwners(owners: Owners): ManagedFieldsEntry[] {
     apiVersion: owner.apiVersion,
     ...(time === undefined ? {} : { time }),
     fieldsType: 'FieldsV1',
-    fieldsV1: toFieldsV1(fields),
+    fieldsV1: sharedFields(toFieldsV1(fields)),
     ...(subresource === undefined ? {} : { subresource }),
   }))
 }
