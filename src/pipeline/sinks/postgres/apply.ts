@@ -142,7 +142,7 @@ where c.cluster = $2 and c.inventory_namespace = $3 and c.inventory_name = $4
     )
     const values = [keys, writing.cluster, String(position.epoch), String(position.sequence)]
     // What is there is only locked by this, in the order of the keys. What has no claim is made and taken away again below.
-    await session.query(
+    const { count: made } = await session.query(
       `insert into ${tables.resources} as held
   (cluster, namespace, name, uid, api_group, api_version, kind, payload, payload_hash, schema_version, epoch, sequence, exported_at)
 select $2, s.ns, s.n, s.u, coalesce(s.api_group, ''), coalesce(s.api_version, ''), coalesce(s.kind, ''),
@@ -152,6 +152,8 @@ order by s.ns, s.n, s.u
 on conflict (cluster, namespace, name, uid) do update set cluster = held.cluster where false`,
       values,
     )
+    // What was made just now shows its smallest claim already; who adds a smaller one waits for this transaction.
+    if (made === this.#resources.size && this.#removed.size === 0) return
     await session.query(
       `update ${tables.resources} held set api_group = s.api_group, api_version = s.api_version, kind = s.kind, payload = s.payload,
   payload_hash = s.attributes_hash, schema_version = '${KOLLECT_API_VERSION}', epoch = $3::bigint, sequence = $4::bigint, exported_at = clock_timestamp()
