@@ -323,6 +323,18 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('a sink in PostgreSQL'
       expect(await two.deliver(deliveryOf(west, at(500, 2), ofTwo), signal)).toMatchObject({ removed: 5 })
     })
 
+    it('lets an agent follow whose clock was set back before it started, when the former one is gone', async () => {
+      const former = await deliveredBy('former', rowsTo(3), 1_000)
+      const sink = closed(place.sink('west', { writer: 'next' }))
+      const early = () => sink.deliver(deliveryOf(west, at(1, 900), rowsTo(2)), signal)
+      expect((await early()).conflict).toContain('former writes under the cluster name west')
+      await former[Symbol.asyncDispose]()
+      const receipt = await early()
+      expect(receipt).toMatchObject({ position: at(1, 1_000), written: 0, removed: 0 })
+      expect(receipt.conflict).toBeUndefined()
+      expect(await sink.deliver(deliveryOf(west, at(1, 1_001), rowsTo(2)), signal)).toMatchObject({ removed: 1 })
+    })
+
     const deliveredBy = async (writer: string, rows: ReturnType<typeof rowsTo>, epoch: number) => {
       const sink = place.sink('west', { writer, silenceMs })
       await sink.deliver(deliveryOf(west, at(1, epoch), rows), signal)

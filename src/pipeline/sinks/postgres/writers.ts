@@ -86,10 +86,10 @@ export function judge(
   if (!held) return { may: 'write', isTakeover: true, mayDelete: true }
   const isOwn = held.position.epoch === position.epoch
   const isLater = comparePositions(held.position, position) > 0
-  if (!isOwn && isLater) return { may: 'nothing', isRival: !ownEpochs.has(held.position.epoch) }
   if (!isOwn) {
     const isEnded = ownEpochs.has(held.position.epoch) || held.hasLeft || held.removed || held.seenMs > RECENT_MS
-    return { may: 'write', isTakeover: true, mayDelete: isEnded }
+    // Of one that has ended, a later epoch tells only that a clock was set back since: the next position may follow it.
+    return isLater ? { may: 'nothing', isRival: !isEnded } : { may: 'write', isTakeover: true, mayDelete: isEnded }
   }
   const rivalMs = held.rivalMs !== undefined && held.rivalMs < GONE_MS ? held.rivalMs : undefined
   if (rivalMs !== undefined && held.takenOverMs - rivalMs > silenceMs)
@@ -101,7 +101,7 @@ export function judge(
 
 /** What is told to a writer that another one has overtaken, or that hears of another. */
 export const conflictWith = ({ cluster }: Writing, other: string | undefined, then: string): string =>
-  `${other ?? 'another agent'} writes under the cluster name ${cluster}, too: ${then}. Give each cluster a name of its own (CLUSTER_NAME, or spec.cluster of the sink)`
+  `${other ?? 'another agent'} writes under the cluster name ${cluster}, too: ${then}`
 
 /** Notes that a writer was refused. */
 export async function noteRival(
