@@ -81,6 +81,7 @@ const commandRules: Readonly<Record<string, string>> = {
   init: 'reads one object of a cluster with the kubeconfig given, and writes files into a folder that is empty',
   validate: 'works on the files given; asks nobody',
   collect: 'reads clusters with the credentials of the kubeconfig; writes to none',
+  'inventory-role': 'reads objects of inventory of one cluster with the credentials of the kubeconfig; writes nothing',
   simulate: `${owner}; serves simulated members only`,
   completion: 'prints what everybody may know',
   complete: 'asks a hub for the names of clusters as whoever calls it: the routes above decide',

@@ -8,7 +8,7 @@ import { stringify } from 'yaml'
 import { collectors, memberRoleYaml, usageCollectors } from '#collect'
 import { problemStatus, routes } from '#http'
 import { auditedWrites } from '#joining'
-import { generateKinds, ocmAdmission } from '#kinds'
+import { DEFAULT_MAX_EXPORT_BYTES, generateKinds, ocmAdmission } from '#kinds'
 import { kinds, resources } from '#resources'
 import type { Setting } from '#runtime'
 import { webhookConfigurations } from '#webhooks'
@@ -17,6 +17,7 @@ import { commandReference } from '../src/apps/cli/commands.ts'
 import { clusterMonitorSettings } from '../src/apps/hub/cluster-monitor-config.ts'
 import { allSettings } from '../src/apps/hub/config.ts'
 import { WEBHOOKS_CONFIGURATION } from '../src/apps/hub/webhooks.ts'
+import { INVENTORY_WEBHOOKS, inventoryRules } from '../src/apps/inventory-webhooks.ts'
 import { accessInventory } from './access-inventory.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -168,6 +169,17 @@ const webhookManifests = (): string => {
   return `# ${MARK}\n# The hub writes into it the CA that the API server knows it by.\n${texts.join('---\n')}`
 }
 
+/** What makes the API server of a cluster ask its agent about objects of inventory. */
+const inventoryWebhooks = (): string => {
+  const [, validating] = webhookConfigurations({
+    name: INVENTORY_WEBHOOKS,
+    rules: inventoryRules({ semantics: 'strict', maxExportBytes: DEFAULT_MAX_EXPORT_BYTES }),
+    reached: { service: { namespace: 'clusterpulse-agent', name: 'clusterpulse-webhooks', port: 443 } },
+  })
+  const text = stringify(validating, { lineWidth: 0, aliasDuplicateObjects: false })
+  return `# ${MARK}\n# The agent writes into it the CA that the API server knows it by.\n${text}`
+}
+
 const files = [
   ...generateKinds(),
   {
@@ -175,6 +187,7 @@ const files = [
     text: `# ${MARK}\n${memberRoleYaml([...collectors, ...rowReaders])}`,
   },
   { path: 'deploy/components/members/webhooks.yaml', text: webhookManifests() },
+  { path: 'deploy/inventory/webhooks.yaml', text: inventoryWebhooks() },
   { path: 'src/apps/cli/kind-words.gen.ts', text: kindWords() },
   { path: 'docs/reference/settings.md', text: settingsPage() },
   { path: 'docs/reference/http-api.md', text: apiPage() },

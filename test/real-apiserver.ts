@@ -18,6 +18,8 @@ export interface RealApiServer {
   readonly access: ClusterAccess
   /** the last lines of its log, for the message of a failed test */
   readonly log: () => string
+  /** of its store: also answers JSON, at /v3/kv/range and /v3/kv/put */
+  readonly etcdUrl: string
   /**
    * Lets the original's controller fill ClusterRoles that collect the rules of others.
    * @returns false where KUBEBUILDER_ASSETS holds no kube-controller-manager
@@ -169,6 +171,7 @@ async function start(
     access: { server: origin, ca, verifyTls: true, credentials: { kind: 'token', token } },
     kubeconfig: kubeconfigOf(origin, ca, token),
     log: server.log,
+    etcdUrl,
     aggregateRoles: () => runControllers(['clusterrole-aggregation-controller']),
     runControllers,
     stop,

@@ -1,27 +1,16 @@
 import { compileProfile } from '#extract'
-import { ALLOW_SECRET_EXTRACTION, DEFAULT_MAX_EXPORT_BYTES, type KollectKnown, type KollectSemantics } from '#kinds'
+import { ALLOW_SECRET_EXTRACTION, type KollectKnown } from '#kinds'
 import { sinkHostProblem } from '#outbound'
 import type { ConfigReader } from '#runtime'
+import { type InventorySettings, inventorySettings } from './inventory-settings.ts'
 
 /** By what objects of inventory are judged, whoever writes them. */
-export function inventoryKnown(read: ConfigReader): KollectKnown {
-  const semantics = read.text('KOLLECT_SEMANTICS', {
-    default: 'strict',
-    oneOf: ['strict', 'original'],
-    meaning:
-      'original takes objects of inventory (kollect.dev) as Kollect took them: Secrets of other namespaces, forced pushes, fields without effect; for the time of a migration',
-  }) as KollectSemantics
-  const allowLoopback = read.flag('SINK_ALLOW_LOOPBACK', {
-    default: false,
-    meaning: 'sinks of inventory may be on the machine itself, and in files of it (file://)',
-  })
-  const allowPrivate = read.flag('SINK_ALLOW_PRIVATE', {
-    default: false,
-    meaning: 'sinks of inventory may be at addresses of private networks, as those in the same cluster are',
-  })
+export const inventoryKnown = (read: ConfigReader): KollectKnown => knownOf(inventorySettings(read))
+
+/** The same of settings that were read. */
+export function knownOf({ semantics, allowLoopback, allowPrivate, maxExportBytes }: InventorySettings): KollectKnown {
   return {
-    semantics,
-    maxExportBytes: DEFAULT_MAX_EXPORT_BYTES,
+    ...{ semantics, maxExportBytes },
     allowFiles: allowLoopback,
     hostProblem: (host) => sinkHostProblem(host, { allowLoopback, allowPrivate }),
     pathProblem,

@@ -18,14 +18,23 @@ describe('the configuration of the agent', () => {
   it('is complete with a name only, as documented', () =>
     expect(read({})).toMatchObject({
       cluster: 'west',
-      ingesterAddress: 'ingester:9443',
+      ingesterAddress: undefined,
       token: undefined,
+      inventory: { semantics: 'strict', allowPrivate: false, watchNamespaces: [], maxExportBytes: 1_572_864 },
       intervalMs: 60_000,
       operatorScanIntervalMs: 300_000,
       buffer: { directory: './data/agent', maxBytes: 2 ** 30, maxAgeMs: 86_400_000 },
       healthAddress: { host: '0.0.0.0', port: 8081 },
       logLevel: 'info',
     }))
+
+  it('has a hub where an address or a token says so, and else collects inventory alone', () => {
+    expect(read({ COLLECTOR_TOKEN: 't' }).ingesterAddress).toBe('ingester:9443')
+    expect(read({ INGESTER_ADDRESS: 'hub:9443' }).ingesterAddress).toBe('hub:9443')
+    expect(read({ COLLECTOR_TOKEN: 't', INVENTORY: 'false' }).inventory).toBeUndefined()
+    expect(faults({ CLUSTER_NAME: 'west', INVENTORY: 'false' })).toMatch(/there is nothing to do/)
+    expect(readAgentConfig({ CLUSTER_NAME: 'west' }).warnings).toEqual([])
+  })
 
   it.each([
     ['60', 60_000],
@@ -68,7 +77,7 @@ describe('the configuration of the agent', () => {
   })
 
   it('warns where the token travels readable, and that BUFFER_SIZE means nothing any more', () => {
-    const { warnings } = readAgentConfig({ CLUSTER_NAME: 'west', BUFFER_SIZE: '10' })
+    const { warnings } = readAgentConfig({ CLUSTER_NAME: 'west', BUFFER_SIZE: '10', INGESTER_ADDRESS: 'hub:9443' })
     expect(warnings).toEqual([expect.stringMatching(/BUFFER_SIZE/), expect.stringMatching(/readable/)])
     expect(readAgentConfig({ CLUSTER_NAME: 'west', INGESTER_TLS_ENABLED: 'yes' }).warnings).toEqual([])
   })

@@ -7,13 +7,16 @@ import {
   parseClusterName,
 } from '#model'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel, type Setting } from '#runtime'
+import { type CollectionSettings, collectionSettings } from '../inventory-settings.ts'
+import { type WebhooksConfig, webhooks } from '../webhooks-config.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
 export interface AgentConfig {
   readonly logLevel: LogLevel
   readonly cluster: ClusterName
-  readonly ingesterAddress: string
+  /** undefined: there is no hub, unless a certificate names one */
+  readonly ingesterAddress: string | undefined
   /** The token, or the file it is read from at each attempt; none where a certificate tells who we are. */
   readonly token: { readonly value: string } | { readonly file: string } | undefined
   /** undefined: in the clear */
@@ -30,6 +33,10 @@ export interface AgentConfig {
   readonly identitySecret?: { readonly namespace: string; readonly name: string }
   /** what may be changed on the cluster, beside reading it */
   readonly rights: AgentRights
+  /** undefined: no inventory, whatever kinds the cluster has */
+  readonly inventory: CollectionSettings | undefined
+  /** where the API server of the cluster is answered about objects of inventory; undefined: it asks nobody */
+  readonly webhooks: (WebhooksConfig & { readonly namespace: string }) | undefined
   readonly intervalMs: number
   readonly operatorScanIntervalMs: number
   readonly buffer: { readonly directory: string; readonly maxBytes: number; readonly maxAgeMs: number }
@@ -55,7 +62,8 @@ export function readAgentConfig(
       'BUFFER_SIZE counted batches in memory and no longer bounds anything; BUFFER_MAX_BYTES and BUFFER_MAX_AGE do',
     )
   }
-  if (!config.tls) warnings.push('INGESTER_TLS_ENABLED is false: the token and all data travel readable')
+  if (config.ingesterAddress !== undefined && !config.tls)
+    warnings.push('INGESTER_TLS_ENABLED is false: the token and all data travel readable')
   return { config: Object.freeze(config), warnings }
 }
 
@@ -79,10 +87,12 @@ export function allSettings(): { readonly agent: readonly Setting[] } {
 }
 
 function describeAgent(read: ConfigReader, env: Env): AgentConfig {
-  const cluster = read.optionalText('CLUSTER_NAME', { meaning: 'name of the cluster on the hub; required' })
-  const ingesterAddress = read.text('INGESTER_ADDRESS', {
-    default: 'ingester:9443',
-    meaning: "address of the hub's ingester: host:port, or any target of gRPC",
+  const cluster = read.optionalText('CLUSTER_NAME', {
+    meaning: 'name of the cluster on the hub, and in sinks of inventory; required',
+  })
+  const ingesterAddress = read.optionalText('INGESTER_ADDRESS', {
+    meaning:
+      "address of the hub's ingester: host:port, or any target of gRPC; ingester:9443 where a token is given. Without both there is no hub, and inventory alone is collected",
   })
   const token = read.secret('COLLECTOR_TOKEN', {
     meaning:
@@ -101,9 +111,25 @@ function describeAgent(read: ConfigReader, env: Env): AgentConfig {
       'accepted and without effect: batches were counted once; BUFFER_MAX_BYTES and BUFFER_MAX_AGE bound the buffer',
   })
   const tls = tlsOf(read)
+  const isInventory = read.flag('INVENTORY', {
+    default: true,
+    meaning: 'collect inventory wherever the kinds of kollect.dev are installed',
+  })
+  const settings = collectionSettings(read)
+  const answers = webhooks(read, 'agent')
+  const namespace = read.text('NAMESPACE', {
+    default: 'clusterpulse-agent',
+    meaning: 'namespace of the agent: of the Secret and the Service of its webhooks',
+  })
+  const hasToken = tokenFile !== undefined || token !== undefined || tls?.certFile !== undefined
+  const hub = ingesterAddress ?? (hasToken ? 'ingester:9443' : undefined)
+  if (hub === undefined && !isInventory)
+    read.fault('INGESTER_ADDRESS is not set and INVENTORY is false: there is nothing to do')
   return {
     cluster: clusterName(read, cluster),
-    ingesterAddress,
+    ingesterAddress: hub,
+    inventory: isInventory ? settings : undefined,
+    webhooks: answers && { ...answers, namespace },
     token: tokenFile ? { file: tokenFile } : token === undefined ? undefined : { value: token },
     ...(tls && { tls }),
     ...optional(
@@ -209,7 +235,7 @@ function tlsOf(read: ConfigReader): AgentConfig['tls'] {
 function clusterName(read: ConfigReader, text: string | undefined): ClusterName {
   try {
     if (text !== undefined) return parseClusterName(text)
-    read.fault("CLUSTER_NAME is not set; it is this cluster's name on the hub")
+    read.fault("CLUSTER_NAME is not set; it is this cluster's name on the hub, and in sinks of inventory")
   } catch (error) {
     if (!(error instanceof InvalidNameError)) throw error
     read.fault(`CLUSTER_NAME: ${error.message}`)

@@ -4,11 +4,16 @@ import type { AgentStatus } from '#agent'
 import { FleetError } from '#model'
 import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, type Part } from '#runtime'
 import type { AgentConfig } from './config.ts'
+import type { InventoryReport } from './inventory-options.ts'
 
 export interface ProbesOptions {
   readonly address: AgentConfig['healthAddress']
   readonly metrics: Metrics
   readonly logger: Logger
+  /** how inventory is doing; absent: it is not collected */
+  readonly inventory?: () => InventoryReport
+  /** false: inventory alone says whether we are ready. Default true */
+  readonly hasHub?: boolean
   /** undefined before the agent is open */
   readonly status: () => AgentStatus | undefined
   /** for people, where there is no agent yet; default: nothing was collected yet */
@@ -27,24 +32,49 @@ class HealthPortTakenError extends FleetError {
 
 /**
  * `/healthz`: the process lives; it also tells of a disk that takes nothing, which a restart would not cure. `/readyz`: one
- * round was collected, whether there is a hub or not. `/metrics`: the Prometheus text format.
+ * round was collected, whether the hub answers or not; without a hub: inventory runs, or waits for what it says. `/metrics`: the
+ * Prometheus text format.
  */
-export function probesPart({ address, metrics, logger, status, waitsFor, version, onListening }: ProbesOptions): Part {
+export function probesPart({
+  address,
+  metrics,
+  logger,
+  status,
+  waitsFor,
+  version,
+  onListening,
+  inventory,
+  hasHub = true,
+}: ProbesOptions): Part {
+  const isReady = () => {
+    const { collection } = status() ?? {}
+    return hasHub
+      ? collection !== undefined && collection.rounds > collection.failedRounds
+      : inventory?.().phase !== 'reading'
+  }
   const handler: RequestListener = (request, response) => {
     const answer = (code: number, body: object) =>
       response.writeHead(code, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
     const now = status()
     switch (request.url?.split('?')[0]) {
       case '/healthz':
-        answer(200, { status: now?.buffer.fault === undefined ? 'ok' : 'degraded', version, ...(now && facts(now)) })
+        answer(200, {
+          ...{ status: now?.buffer.fault === undefined ? 'ok' : 'degraded', version },
+          ...(now && facts(now)),
+          ...(inventory && { inventory: inventory() }),
+        })
         return
       case '/readyz':
-        if (now && now.collection.rounds > now.collection.failedRounds) answer(200, { status: 'ready', version })
+        if (isReady()) answer(200, { status: 'ready', version })
         else
           answer(503, {
             status: 'not ready',
             version,
-            error: now?.collection.lastFailure ?? waitsFor?.() ?? 'nothing was collected yet',
+            error:
+              now?.collection.lastFailure ??
+              waitsFor?.() ??
+              (hasHub ? undefined : inventory?.().message) ??
+              'nothing was collected yet',
           })
         return
       case '/metrics':

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import {
   Agent,
   grpcTransport,
@@ -32,6 +33,7 @@ import {
   startParts,
 } from '#runtime'
 import type { AgentConfig } from './config.ts'
+import { inventoryPart } from './inventory-part.ts'
 import { probesPart } from './probes.ts'
 
 export interface RunOptions {
@@ -72,6 +74,8 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
   let kube: ClientByTimeout | undefined
   const userAgent = `clusterpulse-agent/${version}`
   const joined = member && keptMember(member, { version, userAgent, logger })
+  const { ingesterAddress } = config
+  const hasHub = member !== undefined || ingesterAddress !== undefined
   const collecting: Part = {
     name: 'agent',
     async start() {
@@ -94,7 +98,7 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
         transport:
           joined?.transport ??
           grpcTransport({
-            address: config.ingesterAddress,
+            address: ingesterAddress ?? '', // the part runs where there is a hub
             token,
             ...(config.tls && { tls: config.tls }),
             userAgent,
@@ -112,16 +116,28 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
       await kube?.[Symbol.asyncDispose]()
     },
   }
+  const inventory =
+    config.inventory &&
+    inventoryPart({
+      ...{ settings: config.inventory, webhooks: config.webhooks, cluster: config.cluster, metrics, logger },
+      // A kind that is slow is its own trouble: it is waited for, and takes nobody's place.
+      connect: async () => createKubeClient(await clusterAccess(config), { timeoutMs: 60_000, qps: 50, burst: 100 }),
+      directory: join(config.buffer.directory, 'sinks'),
+    })
   const probes = probesPart({
     address: config.healthAddress,
     metrics,
     logger,
     status: () => agent?.status(),
+    ...(inventory && { inventory: () => inventory.report() }),
+    hasHub,
     version,
     onListening: (port) => logger.info({ port }, 'serves /healthz, /readyz and /metrics'),
   })
-  const running = await startParts([probes, collecting], { logger })
-  logger.info({ ingester: config.ingesterAddress, tls: config.tls !== undefined }, 'collecting')
+  const parts = [probes, ...(hasHub ? [collecting] : []), ...(inventory ? [inventory.part] : [])]
+  const running = await startParts(parts, { logger })
+  if (hasHub) logger.info({ ingester: ingesterAddress, tls: config.tls !== undefined }, 'collecting')
+  else logger.info({}, 'no hub is set: inventory alone')
   logger.info({ signal: await stopAsked }, 'stopping')
   await running.stop()
   process.exit(0)

@@ -38,6 +38,7 @@ export interface Actions {
   simulate(options: SimulateOptions): Promise<void>
   validate(paths: readonly string[], options: ValidateFlags): Promise<void>
   collect(options: CollectFlags): Promise<void>
+  inventoryRole(options: InventoryRoleFlags): Promise<void>
   init(folder: string, options: InitFlags): Promise<void>
   probe(url: string): Promise<void>
   explainAccess(options: ExplainOptions): Promise<void>
@@ -158,6 +159,13 @@ export interface InitFlags {
   readonly endpoint?: string
   readonly yes?: boolean
 }
+export interface InventoryRoleFlags {
+  readonly config?: readonly string[]
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly account: string
+}
+
 export interface CollectFlags {
   readonly config?: readonly string[]
   readonly kubeconfig?: string
@@ -369,9 +377,14 @@ export function program(actions: Actions, version: string): Command {
 
   cli
     .command('agent')
-    .description('collects beside a cluster and pushes to a hub; keeps everything on disk until the hub has it on disk')
-    .option('--cluster <name>', 'name of the cluster on the hub (CLUSTER_NAME)')
-    .option('--ingester <address>', 'host:port of the hub (INGESTER_ADDRESS; ingester:9443)')
+    .description(
+      'collects beside a cluster and pushes to a hub; keeps everything on disk until the hub has it on disk. Where the cluster has the kinds of inventory (kollect.dev) it collects that too, with a hub or without',
+    )
+    .option('--cluster <name>', 'name of the cluster on the hub, and in sinks (CLUSTER_NAME)')
+    .option(
+      '--ingester <address>',
+      'host:port of the hub (INGESTER_ADDRESS); without one, and without a token, inventory alone',
+    )
     .option('--kubeconfig <file>', 'of the cluster (KUBECONFIG; default: the in-cluster account)')
     .option('--context <name>', 'context of the kubeconfig (default: its current one)')
     .option('--buffer-dir <folder>', 'where batches wait for the hub (BUFFER_DIR; ./data/agent)')
@@ -651,6 +664,21 @@ export function program(actions: Actions, version: string): Command {
     .action((options: CollectFlags) => actions.collect(options))
 
   cli
+    .command('inventory-role')
+    .description(
+      'print the least that the agent of a cluster must be allowed for the targets and sinks of inventory there, as roles and bindings: clusterpulse inventory-role | kubectl apply -f -',
+    )
+    .option(
+      '--config <path>',
+      'file or folder of profiles, targets and sinks (default: those of the cluster); repeat for several',
+      gather,
+    )
+    .option('--kubeconfig <file>', 'of the cluster (default: $KUBECONFIG, then ~/.kube/config)')
+    .option('--context <name>', 'context of the kubeconfig (default: its current one)')
+    .option('--account <namespace/name>', 'account of the agent', 'clusterpulse-agent/clusterpulse-agent')
+    .action((options: InventoryRoleFlags) => actions.inventoryRole(options))
+
+  cli
     .command('simulate')
     .description('serve simulated member clusters until stopped, and write a kubeconfig for them')
     .addOption(new Option('--clusters <n>', 'how many clusters').argParser(count(1, 5000)).default(3))
@@ -700,6 +728,7 @@ export function commandReference(): string {
       simulate: none,
       validate: none,
       collect: none,
+      inventoryRole: none,
       init: none,
       probe: none,
       explainAccess: none,

@@ -234,6 +234,12 @@ const actions: Actions = {
     process.exitCode = status
   },
 
+  async inventoryRole(options) {
+    const { inventoryRole } = await import('./inventory-role.ts')
+    const { signal } = new AbortController()
+    answered(await ofManifests(() => inventoryRole({ ...options, environment: process.env, signal })))
+  },
+
   async simulate(options) {
     const { simulate } = await import('./simulate.ts')
     await simulate({ ...options, write: (file, text) => writeFileSync(file, text, { mode: 0o600 }) })

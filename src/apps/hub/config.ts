@@ -4,6 +4,7 @@ import type { BuiltInResource } from '#metricsource'
 import type { ResourceListSettings } from '#model'
 import { resources } from '#resources'
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel } from '#runtime'
+import { type WebhooksConfig, webhooks } from '../webhooks-config.ts'
 import { type AccessConfig, access, audit, outboundAllow } from './config-access.ts'
 import { type AuthorityConfig, type ControlPlaneConfig, controlPlane, memberCa } from './config-control-plane.ts'
 import { resourceLists } from './config-lists.ts'
@@ -11,7 +12,6 @@ import { type MembersConfig, membership, showsMembers } from './config-members.t
 import { hubMonitor, type MonitorSettings } from './config-monitor.ts'
 import { type PublishConfig, publishing } from './config-publish.ts'
 import { type HistoryConfig, history, type IngesterConfig, ingester, logMaxBytes, optional } from './config-push.ts'
-import { type WebhooksConfig, webhooks } from './config-webhooks.ts'
 
 /** Redis as the documented variables give it; a `REDIS_URL` wins over the parts. */
 export interface RedisConfig {
@@ -395,7 +395,7 @@ function describeManager(read: ConfigReader): ManagerConfig {
     collection: collection(read),
     members: membership(read, 'manager'),
     memberCa: memberCa(read),
-    webhooks: webhooks(read),
+    webhooks: webhooks(read, 'hub'),
     audit: audit(read),
     resourceLists: resourceLists(read),
     ingester: ingester(read, 'manager'),

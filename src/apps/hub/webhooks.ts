@@ -1,28 +1,12 @@
-import { servingCertificate } from '#certificates'
 import { ocmAdmission, ocmKinds } from '#kinds'
-import { isKubeError, type KubeClient, type KubeObject, type Resource, whole } from '#kube'
-import { FleetError, seconds, systemClock } from '#model'
-import type { Part } from '#runtime'
-import { listenWebhooks, type WebhookListener, type WebhookOptions } from '#webhooks'
-import type { WebhooksConfig } from './config-webhooks.ts'
+import type { KubeClient } from '#kube'
+import type { WebhookOptions } from '#webhooks'
+import { type ServedWebhooks, servedWebhooks } from '../served-webhooks.ts'
+import type { WebhooksConfig } from '../webhooks-config.ts'
 import type { HubLogger } from './run.ts'
 
-/** Of the Secret with the certificate. */
-export const WEBHOOKS_SECRET = 'clusterpulse-webhooks'
 /** Of the two objects that make the API server ask. */
 export const WEBHOOKS_CONFIGURATION = 'clusterpulse-members'
-
-const LOOK_EVERY_MS = seconds(15)
-/** While something is in the way. */
-const RETRY_MS = seconds(2)
-
-const configurations: readonly Resource[] = (['Mutating', 'Validating'] as const).map((sort) =>
-  whole({
-    ...{ group: 'admissionregistration.k8s.io', version: 'v1', kind: `${sort}WebhookConfiguration` },
-    plural: `${sort.toLowerCase()}webhookconfigurations`,
-    namespaced: false,
-  }),
-)
 
 export interface HubWebhooksOptions {
   readonly config: WebhooksConfig
@@ -33,130 +17,16 @@ export interface HubWebhooksOptions {
   readonly logger: HubLogger
 }
 
-/** The webhooks as a part of the hub; whichever process leads, each answers. */
-export interface HubWebhooks {
-  readonly part: Part
-  /** why the API server gets no answer, or would not believe one; undefined where it does */
-  fault(): string | undefined
-}
-
-/**
- * Answers the API server of a hub on Kubernetes. The certificate is kept in a Secret that all managers share; the CA that the API server
- * knows it by is written into the configurations, and written again where somebody removed it.
- */
-export function hubWebhooks(options: HubWebhooksOptions): HubWebhooks {
-  const logger = options.logger.child({ part: 'webhooks' })
-  const stop = new AbortController()
-  let listener: WebhookListener | undefined
-  let shown = ''
-  let word = ''
-  let fault: string | undefined = 'it is starting'
-  let running: Promise<void> | undefined
-
-  const look = async (signal: AbortSignal): Promise<void> => {
-    const { config, hub, namespace, onWrite, onRefused } = options
-    const { host, port, serviceName, names } = config
-    const {
-      ca,
-      word: known,
-      ...tls
-    } = await servingCertificate({
-      ...{ hub: hub(), key: { name: WEBHOOKS_SECRET, namespace }, nowMs: systemClock.now(), signal },
-      hosts: [`${serviceName}.${namespace}.svc`, ...names],
-    })
-    word = known
-    if (!listener) {
-      const converters = ocmKinds.flatMap((kind) => kind.converters)
-      listener = await listenWebhooks({
-        ...{ rules: ocmAdmission, converters, kube: hub(), tls, word: () => word, host, port, logger },
-        ...{ onWrite, onRefused },
-      })
-      logger.info({ port: listener.port }, 'the webhooks answer')
-    } else if (tls.cert !== shown) listener.renew(tls)
-    shown = tls.cert
-    for (const resource of configurations) await publish(hub(), resource, { ca, word }, signal)
-  }
-  const keep = async (): Promise<void> => {
-    const { signal } = stop
-    while (!signal.aborted) {
-      let found: string | undefined
-      try {
-        await look(signal)
-      } catch (error) {
-        if (signal.aborted) return
-        found = FleetError.from(error).message
-        if (found !== fault) logger.error({ err: error }, 'the API server cannot be answered about members')
-      }
-      fault = found
-      await systemClock.sleep(found === undefined ? LOOK_EVERY_MS : RETRY_MS, signal)
-    }
-  }
-  return {
-    fault: () => fault,
-    part: {
-      name: 'webhooks',
-      start() {
-        running = keep()
-        return Promise.resolve()
-      },
-      async stop() {
-        stop.abort()
-        await running
-        await listener?.[Symbol.asyncDispose]()
-      },
+/** Answers the API server of a hub on Kubernetes about members; whichever manager leads, each answers. */
+export const hubWebhooks = ({ hub, ...options }: HubWebhooksOptions): ServedWebhooks =>
+  servedWebhooks({
+    ...options,
+    kube: hub,
+    rules: ocmAdmission,
+    converters: ocmKinds.flatMap((kind) => kind.converters),
+    configuration: {
+      name: WEBHOOKS_CONFIGURATION,
+      sorts: ['Mutating', 'Validating'],
+      remedy: 'the component `members` of deploy/',
     },
-  }
-}
-
-class NoConfigurationError extends FleetError {
-  override readonly name = 'NoConfigurationError'
-  readonly code = 'no_webhook_configuration'
-  readonly retryable = true
-}
-
-interface ClientConfig {
-  readonly caBundle?: string
-  readonly url?: string
-  readonly service?: { readonly path?: string }
-}
-
-interface Configuration extends KubeObject {
-  readonly webhooks?: readonly { readonly name: string; readonly clientConfig: ClientConfig }[]
-}
-
-/** What the API server has to know of us: our CA, and the word at the end of each path, instead of one of before. */
-function reachedBy({ url, service }: ClientConfig, { ca, word }: { readonly ca: string; readonly word: string }) {
-  const withWord = (path: string): string => `${path.replace(/\/[0-9a-f]{40}$/, '')}/${word}`
-  return {
-    caBundle: Buffer.from(ca).toString('base64'),
-    ...(url !== undefined && { url: withWord(url) }),
-    ...(service && { service: { path: withWord(service.path ?? '') } }),
-  }
-}
-
-const isTold = (now: ClientConfig, next: ReturnType<typeof reachedBy>): boolean =>
-  now.caBundle === next.caBundle && now.url === next.url && now.service?.path === next.service?.path
-
-/** @throws NoConfigurationError, KubeError */
-async function publish(
-  hub: KubeClient,
-  resource: Resource,
-  known: { readonly ca: string; readonly word: string },
-  signal: AbortSignal,
-): Promise<void> {
-  const key = { name: WEBHOOKS_CONFIGURATION }
-  const found = (await hub.get(resource, key, signal)) as Configuration | undefined
-  if (!found)
-    throw new NoConfigurationError(
-      `nothing makes the API server ask: there is no ${resource.kind} ${key.name}; apply the component \`members\` of deploy/`,
-    )
-  const webhooks = (found.webhooks ?? []).flatMap(({ name, clientConfig }) => {
-    const next = reachedBy(clientConfig, known)
-    return isTold(clientConfig, next) ? [] : [{ name, clientConfig: next }]
   })
-  if (webhooks.length === 0) return
-  const body = { webhooks }
-  await hub.patch(resource, key, body, { kind: 'strategic', signal }).catch((error: unknown) => {
-    if (!isKubeError(error, 'conflict')) throw error // somebody else writes it: looked at again
-  })
-}

@@ -1,5 +1,6 @@
-export { type Ceiling, type Denial, type Reach, underScopes } from './ceiling.ts'
+export { underScopes } from './ceiling.ts'
 export { collectTarget, type Target, type TargetResult } from './collect-once.ts'
-export { type CompiledTarget, NO_DEFAULTS, type TargetDefaults } from './compile.ts'
+export type { CompiledTarget, TargetDefaults } from './compile.ts'
 export { type Declarations, type Declared, declarationsOf, declaredIn } from './declared.ts'
+export { kindsOf, type NeededRole, neededRoles, type SinkToRead } from './role.ts'
 export { InventoryTargets, type InventoryTargetsOptions } from './runtime.ts'

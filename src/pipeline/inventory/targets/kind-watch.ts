@@ -302,7 +302,7 @@ export class KindWatch {
     const where = isCluster
       ? 'in the cluster'
       : `in ${names.slice(0, 10).join(', ')}${names.length > 10 ? ' and others' : ''}`
-    const message = `${plural} may not be listed and watched ${where}: grant that to the agent (\`clusterpulse collect-role\` prints the role); rows that are there stay`
+    const message = `${plural} may not be listed and watched ${where}: grant that to the agent (\`clusterpulse inventory-role\` prints the role); rows that are there stay`
     return { phase: 'forbidden', namespaces: isCluster ? undefined : names, message }
   }
 

@@ -3,10 +3,10 @@ import { againAfter, done, type Informer, type Outcome, type Reconciler } from '
 import { type KollectTargetStatus, TARGET_FINALIZER } from '#kinds'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import { type Clock, seconds } from '#model'
-import type { Logger } from '#runtime'
+import type { EventRecorder, Said } from '../reconcile/event-recorder.ts'
+import { addFinalizer, removeFinalizer } from '../reconcile/finalizer.ts'
 import type { TargetKey } from '../rows.ts'
 import type { TargetState } from './engine.ts'
-import { type Noted, writeEvent } from './event.ts'
 import { differsInCountOnly, statusOf } from './status.ts'
 
 /** A number that changes all the time is written no more often. */
@@ -26,8 +26,8 @@ export interface TargetReconcilerOptions<T extends AnyTarget & KubeObject> {
   readonly stateOf: (key: TargetKey) => TargetState | undefined
   /** Makes sure that what is being deleted does not run any more. */
   readonly release: (key: TargetKey) => void
+  readonly recorder: EventRecorder
   readonly clock: Clock
-  readonly logger: Logger
 }
 
 /** Tells of targets how they are doing, and lets those go that are deleted. Both kinds of targets have one. */
@@ -44,7 +44,7 @@ export class TargetReconciler<T extends AnyTarget & KubeObject> implements Recon
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
-    const { informer, stateOf, resource } = this.#options
+    const { kube, informer, stateOf, resource } = this.#options
     const text = `${key.namespace ?? ''}/${key.name}`
     const target = informer.get(key)
     if (!target) {
@@ -53,7 +53,9 @@ export class TargetReconciler<T extends AnyTarget & KubeObject> implements Recon
     }
     if (target.metadata.deletionTimestamp !== undefined) return this.#letGo(target, key, signal)
     if (!target.metadata.finalizers?.includes(TARGET_FINALIZER)) {
-      await this.#setFinalizers(target, key, [...(target.metadata.finalizers ?? []), TARGET_FINALIZER], signal)
+      const written = await addFinalizer(kube, resource, target, TARGET_FINALIZER, signal)
+      if (!written) return done
+      informer.wrote(written)
       return againAfter(0)
     }
     const state = stateOf({ namespace: key.namespace ?? '', name: key.name })
@@ -62,28 +64,12 @@ export class TargetReconciler<T extends AnyTarget & KubeObject> implements Recon
   }
 
   async #letGo(target: T, key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const { kube, resource } = this.#options
     const { finalizers = [] } = target.metadata
     if (!finalizers.includes(TARGET_FINALIZER)) return done
     this.#options.release({ namespace: key.namespace ?? '', name: key.name })
-    await this.#setFinalizers(
-      target,
-      key,
-      finalizers.filter((one) => one !== TARGET_FINALIZER),
-      signal,
-    )
+    await removeFinalizer(kube, resource, target, TARGET_FINALIZER, signal)
     return done
-  }
-
-  async #setFinalizers(target: T, key: ObjectKey, finalizers: readonly string[], signal: AbortSignal): Promise<void> {
-    const { kube, resource, informer } = this.#options
-    // The version keeps a finalizer of somebody else from being lost.
-    const body = { metadata: { finalizers, resourceVersion: target.metadata.resourceVersion } }
-    try {
-      const written = await kube.patch(resource, key, body, { kind: 'merge', signal })
-      if (finalizers.includes(TARGET_FINALIZER)) informer.wrote(written)
-    } catch (error) {
-      if (!isKubeError(error, 'not_found')) throw error
-    }
   }
 
   async #write(
@@ -92,7 +78,7 @@ export class TargetReconciler<T extends AnyTarget & KubeObject> implements Recon
     state: TargetState,
     { isOfCluster, signal }: { readonly isOfCluster: boolean; readonly signal: AbortSignal },
   ): Promise<Outcome> {
-    const { kube, resource, informer, clock, logger } = this.#options
+    const { kube, resource, informer, clock } = this.#options
     const before = target.status ?? {}
     const now = clock.now()
     const status = statusOf(state, before, { isOfCluster, now })
@@ -110,23 +96,17 @@ export class TargetReconciler<T extends AnyTarget & KubeObject> implements Recon
       throw error
     }
     this.#writtenAt.set(text, now)
-    const noted = eventOf(before, status)
-    if (noted)
-      await writeEvent(
-        kube,
-        { ...target, apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind },
-        noted,
-        now,
-        signal,
-      ).catch((error: unknown) => {
-        if (!signal.aborted) logger.debug({ target: text, err: error }, 'an event about a target could not be written')
-      })
+    const said = eventOf(before, status)
+    const { group, version, kind } = resource
+    // Items of lists do not say what they are.
+    const object = { ...target, apiVersion: `${group}/${version}`, kind }
+    if (said) await this.#options.recorder.say(object, said, signal)
     return done
   }
 }
 
 /** What is worth an event: that something came in the way, or went out of it. */
-function eventOf(before: KollectTargetStatus, now: KollectTargetStatus): Noted | undefined {
+function eventOf(before: KollectTargetStatus, now: KollectTargetStatus): Said | undefined {
   const of = (status: KollectTargetStatus, type: string) => status.conditions?.find((one) => one.type === type)
   const degraded = of(now, 'Degraded')
   const was = of(before, 'Degraded')

@@ -3,6 +3,7 @@ import type { NamespaceFacts } from '#extract'
 import type { KubeObject } from '#kube'
 import { type Clock, systemClock } from '#model'
 import { type InventoryInformers, inventoryResources } from '../objects.ts'
+import { EventRecorder } from '../reconcile/event-recorder.ts'
 import type { TargetKey } from '../rows.ts'
 import type { Declarations, Declared } from './declared.ts'
 import { TargetEngine, type TargetEngineOptions, type TargetWorld } from './engine.ts'
@@ -35,13 +36,14 @@ export class InventoryTargets {
     this.#clock = clock
     const stateOf = (key: TargetKey) => this.#engine.state(key)
     const release = () => this.#look()
+    const recorder = new EventRecorder(kube, logger, () => clock.now())
     const of = <T extends KubeObject>(
       name: string,
       resource: ConstructorParameters<typeof TargetReconciler<T>>[0]['resource'],
       informer: Informer<T>,
     ) =>
       new Controller({
-        reconciler: new TargetReconciler({ name, kube, resource, informer, stateOf, release, clock, logger }),
+        reconciler: new TargetReconciler({ name, kube, resource, informer, stateOf, release, recorder, clock }),
         triggers: [onSpecChange(informer)],
         concurrency: 4,
         ...{ logger, clock },

@@ -1,0 +1,108 @@
+import { isKubeError, type KubeClient, type OwnedKubeClient, type Resource } from '#kube'
+import { FleetError, seconds, systemClock } from '#model'
+import type { Part } from '#runtime'
+import type { InventoryReport, InventoryRunOptions, RunningInventory } from './inventory-options.ts'
+
+export interface InventoryPartOptions extends Omit<InventoryRunOptions, 'kube' | 'signal'> {
+  /** a client of the cluster, of our own */
+  readonly connect: () => Promise<OwnedKubeClient>
+}
+
+export interface InventoryPart {
+  readonly part: Part
+  report(): InventoryReport
+}
+
+/** Kinds may be installed, and rights given, at any time. */
+const LOOK_EVERY_MS = seconds(15)
+
+const kind = (name: string, plural: string): Resource => ({
+  ...{ group: 'kollect.dev', version: 'v1alpha1', kind: name, plural },
+  namespaced: !plural.startsWith('kollectcluster'),
+})
+const KINDS = [
+  kind('KollectProfile', 'kollectprofiles'),
+  kind('KollectTarget', 'kollecttargets'),
+  kind('KollectInventory', 'kollectinventories'),
+  kind('KollectDatabaseSink', 'kollectdatabasesinks'),
+  kind('KollectSnapshotSink', 'kollectsnapshotsinks'),
+  kind('KollectEventSink', 'kollecteventsinks'),
+  kind('KollectScope', 'kollectscopes'),
+  kind('KollectConnectionTest', 'kollectconnectiontests'),
+  kind('KollectClusterTarget', 'kollectclustertargets'),
+  kind('KollectClusterInventory', 'kollectclusterinventories'),
+  kind('KollectClusterScope', 'kollectclusterscopes'),
+]
+
+/**
+ * Inventory as a part of the agent: waits until the cluster has its kinds, and only then loads what it takes. Needs no hub, and nothing
+ * of the hub's stops it.
+ */
+export function inventoryPart(options: InventoryPartOptions): InventoryPart {
+  const logger = options.logger.child({ part: 'inventory' })
+  const stop = new AbortController()
+  let report: InventoryReport = { phase: 'waiting', message: 'it is starting' }
+  let kube: OwnedKubeClient | undefined
+  let inventory: RunningInventory | undefined
+  let running: Promise<void> | undefined
+
+  const begin = async (client: KubeClient): Promise<string | undefined> => {
+    const missing = await missingIn(client, stop.signal)
+    if (missing !== undefined) return missing
+    const { openInventory } = await import('./inventory.ts')
+    inventory = await openInventory({ ...options, kube: client, logger, signal: stop.signal })
+    logger.info({ cluster: options.cluster }, 'inventory runs')
+    return undefined
+  }
+  const keep = async (client: KubeClient): Promise<void> => {
+    while (!stop.signal.aborted && !inventory) {
+      try {
+        const message = await begin(client)
+        if (message !== undefined && message !== report.message) logger.info({ why: message }, 'inventory waits')
+        report = { phase: 'waiting', ...(message !== undefined && { message }) }
+      } catch (error) {
+        if (stop.signal.aborted) return
+        const { message } = FleetError.from(error)
+        if (message !== report.message) logger.warn({ err: error }, 'inventory cannot begin; it is tried again')
+        report = { phase: 'waiting', message }
+      }
+      if (!inventory) await systemClock.sleep(LOOK_EVERY_MS, stop.signal)
+    }
+  }
+  return {
+    report: () => (inventory ? inventory.report() : report),
+    part: {
+      name: 'inventory',
+      async start() {
+        kube = await options.connect()
+        running = keep(kube)
+      },
+      async stop() {
+        stop.abort()
+        await running
+        await inventory?.[Symbol.asyncDispose]()
+        await kube?.[Symbol.asyncDispose]()
+      },
+    },
+  }
+}
+
+/** Why inventory cannot begin, and what to do; undefined: it can. @throws KubeError */
+async function missingIn(kube: KubeClient, signal: AbortSignal): Promise<string | undefined> {
+  const missing: string[] = []
+  for (const resource of KINDS) if (!(await kube.serves(resource, signal))) missing.push(nameOf(resource))
+  if (missing.length === KINDS.length) return 'the cluster does not have the kinds of inventory (kollect.dev)'
+  const install = 'install them: `clusterpulse crds --kollect | kubectl apply -f -`'
+  if (missing.length > 0) return `the cluster does not have ${missing.join(', ')}; ${install}`
+  for (const resource of KINDS) {
+    try {
+      for await (const _ of kube.list(resource, { pageSize: 1, isolated: true, signal })) break
+    } catch (error) {
+      if (!isKubeError(error, 'forbidden')) throw error
+      return `${nameOf(resource)} may not be read by this agent; grant it the role of deploy/inventory`
+    }
+  }
+  return undefined
+}
+
+const nameOf = ({ plural, group }: Resource): string => `${plural}.${group}`

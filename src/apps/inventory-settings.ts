@@ -1,0 +1,64 @@
+import type { ConfigReader } from '#runtime'
+
+/** By what objects of inventory are judged, as it is set. Loads nothing: the rules themselves are large. */
+export interface InventorySettings {
+  readonly semantics: 'strict' | 'original'
+  readonly allowLoopback: boolean
+  readonly allowPrivate: boolean
+  /** of one part of an export, bytes */
+  readonly maxExportBytes: number
+}
+
+/** What an agent collects, besides what objects say. */
+export interface CollectionSettings extends InventorySettings {
+  /** only these namespaces are ever read; []: all */
+  readonly watchNamespaces: readonly string[]
+  readonly includedNamespaces: readonly string[]
+  readonly excludedNamespaces: readonly string[]
+  readonly scrubKeys: readonly string[]
+}
+
+/** Settings of every process that judges objects of inventory. */
+export function inventorySettings(read: ConfigReader): InventorySettings {
+  return {
+    semantics: read.text('KOLLECT_SEMANTICS', {
+      default: 'strict',
+      oneOf: ['strict', 'original'],
+      meaning:
+        'original takes objects of inventory (kollect.dev) as Kollect took them: Secrets of other namespaces, forced pushes, fields without effect; for the time of a migration',
+    }) as InventorySettings['semantics'], // one of these two
+    allowLoopback: read.flag('SINK_ALLOW_LOOPBACK', {
+      default: false,
+      meaning: 'sinks of inventory may be on the machine itself, and in files of it (file://)',
+    }),
+    allowPrivate: read.flag('SINK_ALLOW_PRIVATE', {
+      default: false,
+      meaning: 'sinks of inventory may be at addresses of private networks, as those in the same cluster are',
+    }),
+    maxExportBytes: read.integer('MAX_EXPORT_BYTES', {
+      default: 1_572_864,
+      min: 1024,
+      max: 67_108_864,
+      meaning: 'ceiling of one part of an export of inventory, in bytes; no inventory may have a higher one',
+    }),
+  }
+}
+
+/** Settings of an agent. */
+export function collectionSettings(read: ConfigReader): CollectionSettings {
+  return {
+    ...inventorySettings(read),
+    watchNamespaces: read.list('WATCH_NAMESPACES', {
+      meaning: 'only these namespaces are ever read for inventory, whatever targets say; without it all of them',
+    }),
+    includedNamespaces: read.list('DEFAULT_INCLUDED_NAMESPACES', {
+      meaning: 'namespaces of targets that name none; without it a target reads its own',
+    }),
+    excludedNamespaces: read.list('DEFAULT_EXCLUDED_NAMESPACES', {
+      meaning: 'namespaces that are never read for inventory, whatever targets say',
+    }),
+    scrubKeys: read.list('SCRUB_KEYS', {
+      meaning: 'names whose values are taken out of every row, besides those that are known to be secret',
+    }),
+  }
+}

@@ -1,0 +1,245 @@
+import { randomInt } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { webhookConfigurations } from '#webhooks'
+import { INVENTORY_WEBHOOKS, inventoryRules } from '../../src/apps/inventory-webhooks.ts'
+import {
+  onPostgres,
+  postgresMissing,
+  startPostgres,
+  type TestPostgres,
+} from '../../src/pipeline/sinks/testing/postgres-server.ts'
+import { clusterpulse, program, type Running } from '../process.ts'
+import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
+
+/*
+ * Inventory without a hub: two real clusters, an agent beside each, one PostgreSQL. The agents' accounts hold what deploy/inventory gives
+ * them, and what `clusterpulse inventory-role` prints.
+ */
+
+const missing = noRealApiServer() ?? postgresMissing
+const NAMES = ['west', 'east'] as const
+type Name = (typeof NAMES)[number]
+
+interface Cluster {
+  readonly api: RealApiServer
+  readonly admin: string
+  /** kubeconfig of the agent's account */
+  readonly agent: string
+  readonly folder: string
+}
+
+const declared = (dsn: string) => `
+apiVersion: v1
+kind: Secret
+metadata: { name: warehouse, namespace: shop }
+stringData: { dsn: ${JSON.stringify(dsn)} }
+---
+apiVersion: kollect.dev/v1alpha1
+kind: KollectProfile
+metadata: { name: settings, namespace: shop }
+spec:
+  targetGVK: { version: v1, kind: ConfigMap }
+  attributes: [{ name: mode, path: "{.data.mode}", optional: true }]
+---
+apiVersion: kollect.dev/v1alpha1
+kind: KollectTarget
+metadata: { name: settings, namespace: shop }
+spec: { profileRef: settings, labelSelector: { matchLabels: { app: web } } }
+---
+apiVersion: kollect.dev/v1alpha1
+kind: KollectDatabaseSink
+metadata: { name: warehouse, namespace: shop }
+spec: { type: postgres, postgres: { databaseRef: { name: warehouse }, table: inventory } }
+---
+apiVersion: kollect.dev/v1alpha1
+kind: KollectInventory
+metadata: { name: settings, namespace: shop }
+spec: { databaseSinkRefs: [warehouse] }
+`
+const configMap = (name: string, mode = 'on') => `
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: ${name}, namespace: shop, labels: { app: web } }
+data: { mode: "${mode}" }
+`
+
+let folder: string
+const webhooksPort = randomInt(10_000, 32_000)
+let postgres: TestPostgres
+const clusters = new Map<Name, Cluster>()
+const agents = new Map<Name, Running>()
+
+const of = (name: Name) => clusters.get(name) as Cluster
+
+async function kubectl(kubeconfig: string, args: string, input?: string): Promise<string> {
+  const run = program('kubectl', ['--kubeconfig', kubeconfig, ...args.split(' ')], input === undefined ? {} : { input })
+  const code = await run.ended()
+  if (code !== 0) throw new Error(`kubectl ${args}: ${run.stderr()}`)
+  return run.stdout()
+}
+const admin = (name: Name, args: string, input?: string) => kubectl(of(name).admin, args, input)
+
+async function startCluster(name: Name): Promise<void> {
+  const api = await startRealApiServer()
+  if (!api) return
+  const adminFile = join(folder, `${name}.yaml`)
+  await writeFile(adminFile, api.kubeconfig)
+  const cluster = { api, admin: adminFile, agent: join(folder, `${name}-agent.yaml`), folder: join(folder, name) }
+  clusters.set(name, cluster)
+  await admin(name, 'apply -k deploy/crds/kollect')
+  await admin(name, 'apply -k deploy/inventory')
+  // There is no network of Services here, in which the API server would find the agent.
+  await admin(name, 'delete validatingwebhookconfiguration clusterpulse-inventory')
+  await admin(name, 'create namespace shop')
+  const token = (await admin(name, 'create token clusterpulse-agent -n clusterpulse-agent --duration=1h')).trim()
+  const [config] = parseAllDocuments(api.kubeconfig).map((one) => one.toJS() as { users: { user: object }[] })
+  for (const user of config!.users) user.user = { token }
+  await writeFile(cluster.agent, JSON.stringify(config))
+}
+
+function startAgent(name: Name): Running {
+  const agent = clusterpulse(['agent'], {
+    env: {
+      CLUSTER_NAME: name,
+      KUBECONFIG: of(name).agent,
+      BUFFER_DIR: of(name).folder,
+      HEALTH_ADDRESS: '127.0.0.1:0',
+      SINK_ALLOW_LOOPBACK: 'true',
+      ...(name === 'west' && {
+        WEBHOOKS_ENABLED: 'true',
+        WEBHOOKS_HOST: '127.0.0.1',
+        WEBHOOKS_PORT: String(webhooksPort),
+        WEBHOOKS_NAMES: '127.0.0.1',
+      }),
+    },
+  })
+  agents.set(name, agent)
+  return agent
+}
+
+const giveRole = async (name: Name) => {
+  const run = clusterpulse(['inventory-role', '--kubeconfig', of(name).admin])
+  expect([await run.ended(), run.stderr()]).toEqual([0, ''])
+  await admin(name, 'apply -f -', run.stdout())
+  return run.stdout()
+}
+
+/** Puts an object of the store of one cluster into that of the other, as it is. */
+async function copyStored(path: string): Promise<void> {
+  const call = async (name: Name, verb: string, body: object) => {
+    const answer = await fetch(`${of(name).api.etcdUrl}/v3/kv/${verb}`, { method: 'POST', body: JSON.stringify(body) })
+    return (await answer.json()) as { readonly kvs?: readonly { readonly value: string }[] }
+  }
+  const key = Buffer.from(path).toString('base64')
+  const [stored] = (await call('west', 'range', { key })).kvs ?? []
+  expect(stored).toBeDefined()
+  await call('east', 'put', { key, value: stored?.value })
+}
+
+/** `cluster/namespace/name=mode` of every row. */
+async function rows(): Promise<readonly string[]> {
+  const found = await postgres
+    .query<{ cluster: string; namespace: string; name: string; attributes: { mode: string } }>(
+      "select cluster, namespace, name, payload->'attributes' attributes from inventory order by cluster, namespace, name",
+    )
+    .catch((error: unknown) => {
+      // The table is made with the first rows.
+      if (!String(error).includes('does not exist')) throw error
+      return []
+    })
+  return found.map(({ cluster, namespace, name, attributes }) => `${cluster}/${namespace}/${name}=${attributes.mode}`)
+}
+const expectRows = (wanted: readonly string[]) => expect.poll(rows, { timeout: 120_000 }).toEqual(wanted)
+const condition = async (name: Name, type: string) =>
+  admin(name, `get kollecttarget settings -n shop -o jsonpath={.status.conditions[?(@.type=="${type}")].reason}`)
+
+describe.skipIf(missing !== undefined)(
+  onPostgres(`two agents and no hub${missing ? ` (not run: ${missing})` : ''}`),
+  () => {
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'inventory-agents-'))
+      ;[postgres] = await Promise.all([startPostgres(), ...NAMES.map(startCluster)])
+      await postgres.query('grant create on schema public to app')
+    }, 300_000)
+    afterAll(async () => {
+      for (const agent of agents.values()) await agent.kill('SIGTERM')
+      for (const { api } of clusters.values()) await api.stop()
+      await postgres[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true })
+    }, 120_000)
+
+    it('say what they may not read, and go on when they may', async () => {
+      for (const name of NAMES) {
+        await admin(name, 'apply -f -', declared(postgres.dsn()))
+        await admin(name, 'apply -f -', [configMap('a'), configMap('b')].join('---'))
+        startAgent(name)
+      }
+      for (const name of NAMES)
+        await expect.poll(() => condition(name, 'Synced'), { timeout: 120_000 }).toBe('ScopeForbidden')
+      expect(await rows()).toEqual([])
+      const role = await giveRole('west')
+      expect(role).toMatch(/resources:\n +- configmaps/)
+      expect(role).not.toContain('*')
+      await giveRole('east')
+      for (const name of NAMES)
+        await expect.poll(() => condition(name, 'Ready'), { timeout: 120_000 }).toBe('Collecting')
+    }, 400_000)
+
+    it('write the rows of both into one table, each under its name', async () => {
+      await expectRows(['east/shop/a=on', 'east/shop/b=on', 'west/shop/a=on', 'west/shop/b=on'])
+    }, 200_000)
+
+    it('change and delete their own rows only, also where both clusters have an object with one uid', async () => {
+      await admin('east', 'delete configmap a -n shop')
+      await expectRows(['east/shop/b=on', 'west/shop/a=on', 'west/shop/b=on'])
+      // No API lets anybody choose a uid: a cluster that was restored from the backup of another has those of that one.
+      await copyStored('/registry/configmaps/shop/a')
+      await expectRows(['east/shop/a=on', 'east/shop/b=on', 'west/shop/a=on', 'west/shop/b=on'])
+      const uids = await postgres.query<{ uid: string }>("select distinct uid from inventory where name = 'a'")
+      expect(uids).toHaveLength(1)
+      await admin('west', 'apply -f -', configMap('b', 'off'))
+      await admin('east', 'delete configmap a -n shop')
+      await expectRows(['east/shop/b=on', 'west/shop/a=on', 'west/shop/b=off'])
+    }, 300_000)
+
+    it('delete nothing when they are started anew, however they ended', async () => {
+      const before = await postgres.counts('inventory')
+      for (const [turn, signal] of (['SIGTERM', 'SIGKILL'] as const).entries()) {
+        await agents.get('west')?.kill(signal)
+        await admin('west', 'apply -f -', configMap('c', String(turn)))
+        startAgent('west')
+        await expectRows(['east/shop/b=on', 'west/shop/a=on', 'west/shop/b=off', `west/shop/c=${turn}`])
+      }
+      expect((await postgres.counts('inventory')).deleted).toBe(before.deleted)
+    }, 400_000)
+
+    it('are asked by the API server whether an object can be used, and keep nobody from writing while they are away', async () => {
+      const [, validating] = webhookConfigurations({
+        name: INVENTORY_WEBHOOKS,
+        rules: inventoryRules({ semantics: 'strict', maxExportBytes: 1_572_864 }),
+        reached: { url: `https://127.0.0.1:${webhooksPort}` },
+      })
+      await admin('west', 'apply -f -', JSON.stringify(validating))
+      const bad = (name: string) => `
+apiVersion: kollect.dev/v1alpha1
+kind: KollectTarget
+metadata: { name: ${name}, namespace: shop }
+spec: { profileRef: other/settings }
+`
+      const refusal = () => admin('west', 'apply --dry-run=server -f -', bad('bad')).then(String, String)
+      await expect.poll(refusal, { timeout: 60_000 }).toMatch(/spec\.profileRef/)
+      await agents.get('west')?.kill('SIGTERM')
+      await admin('west', 'apply -f -', bad('bad'))
+      startAgent('west')
+      const reason = () =>
+        admin('west', 'get kollecttarget bad -n shop -o jsonpath={.status.conditions[?(@.type=="Degraded")].reason}')
+      await expect.poll(reason, { timeout: 60_000 }).toBe('TargetInvalid')
+      // What cannot be used may always go.
+      await admin('west', 'delete kollecttarget bad -n shop --timeout=60s')
+    }, 300_000)
+  },
+)
