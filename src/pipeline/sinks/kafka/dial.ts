@@ -6,6 +6,8 @@ import { AddressRefusedError, type OutboundGuard } from '#outbound'
 import type { KafkaBroker } from './plan.ts'
 
 const KEEP_ALIVE_MS = minutes(1)
+/** What all answers on one connection have together, at most: acknowledgements, and a look at one topic. The library keeps what it is sent. */
+const MAX_RECEIVED_BYTES = 16 * 2 ** 20
 
 /**
  * Every connection to a broker is dialed here, also to those that others name: the guard judges each address, and what is open is
@@ -38,6 +40,9 @@ export class KafkaDialer {
       : connect(options, onConnect)
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
+    socket.on('data', () => {
+      if (socket.bytesRead > MAX_RECEIVED_BYTES) socket.destroy(new Error('it sends more than all answers have'))
+    })
     return socket.setKeepAlive(true, KEEP_ALIVE_MS)
   }
 

@@ -73,7 +73,7 @@ describe.skipIf(kafkaMissing !== undefined)(
     sinkContract('keeps what every sink promises', {
       missing: kafkaMissing,
       isAskedWhatItHolds: false,
-      sequences: 4,
+      sequences: 12,
       harness: async () => {
         const topic = aTopic()
         return {

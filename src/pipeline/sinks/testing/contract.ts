@@ -232,6 +232,8 @@ export function sinkContract(name: string, contract: SinkContract): void {
             const writing = writingOf(cluster, inventory)
             const sink = sinks[cluster as 'west' | 'east']
             const given = rows.map(({ n, version, target }) => ({ ...aRow(n, { version }), targetName: target }))
+            // One that is not asked writes an end also where there was nothing, and positions are used once.
+            if (kind === 'remove' && !isAsked && !model.holds(writing)) continue
             if (kind === 'remove') await sink.remove(writing, model.remove(writing), never())
             else {
               const position = model.positionFor(writing, kind)
@@ -266,6 +268,10 @@ class Model {
 
   writings(): Iterable<Writing> {
     return this.#seen.values()
+  }
+
+  holds(writing: Writing): boolean {
+    return this.#held.has(keyOf(writing))
   }
 
   rows(writing: Writing): Row[] {
