@@ -115,9 +115,10 @@ export class GitRepository {
   }
 
   async read(commit: string, path: string, signal: AbortSignal): Promise<string | undefined> {
-    const entry = (await this.entries(commit, [path], signal)).get(path)
-    if (entry?.type !== 'blob') return undefined
-    return (await this.#must(['cat-file', 'blob', entry.id], { signal })).toString('utf8')
+    const output = await this.#must(['cat-file', '--batch'], { input: [`${commit}:${path}\n`], signal })
+    const end = output.indexOf('\n')
+    const [, size] = /^[0-9a-f]+ blob (\d+)$/.exec(output.toString('utf8', 0, Math.max(0, end))) ?? []
+    return size === undefined ? undefined : output.toString('utf8', end + 1, end + 1 + Number(size))
   }
 
   /** Paths of all files of a commit that end so. */
