@@ -6,7 +6,8 @@
  * Every address is judged before git connects, and it connects to no other. Credentials are in the environment of its process, keys of
  * ssh in files of a private folder for the time of a call.
  */
-import type { Driver } from '../open.ts'
+import type { Sink, SinkContext, SnapshotDeclaration } from '../sink.ts'
 import { GitSink } from './git-sink.ts'
 
-export const openGit: Driver<'snapshot'> = (declaration, context) => new GitSink(declaration, context)
+export const openGit = (declaration: SnapshotDeclaration, context: SinkContext): Sink =>
+  new GitSink(declaration, context)

@@ -5,7 +5,7 @@
  *
  * Whoever reads takes the parts that the manifest names, all with its snapshotId; else a writer is under way.
  */
-import type { Driver } from '../open.ts'
+import type { Sink, SinkContext, SnapshotDeclaration } from '../sink.ts'
 import { S3Sink } from './s3-sink.ts'
 
-export const openS3: Driver<'snapshot'> = (declaration, context) => new S3Sink(declaration, context)
+export const openS3 = (declaration: SnapshotDeclaration, context: SinkContext): Sink => new S3Sink(declaration, context)

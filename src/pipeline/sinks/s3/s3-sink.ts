@@ -53,7 +53,7 @@ export class S3Sink implements Sink {
   async probe(signal: AbortSignal): Promise<Probe> {
     const warnings = [...this.#warnings]
     try {
-      await this.#store.write(TEST_OBJECT, '', 'text/plain', signal)
+      await this.#store.write(TEST_OBJECT, 'written by a connection test\n', 'text/plain', signal)
       await this.#store.delete(TEST_OBJECT, signal)
       const addresses = await this.#context.guard.addresses(this.#bucket.host, signal)
       if (addresses.some((address) => addressKind(address) === 'loopback'))
