@@ -29,10 +29,10 @@ export interface S3Server extends AsyncDisposable {
   thaw(): void
 }
 
-/** Starts a store on the loopback with these buckets; it ends with `Symbol.asyncDispose`, its folder too. */
-export async function startS3(buckets: readonly string[]): Promise<S3Server> {
+/** Starts a store on the loopback, without a bucket; it ends with `Symbol.asyncDispose`, its folder too. */
+export async function startS3(): Promise<S3Server> {
   const folder = await mkdtemp(join(tmpdir(), 's3-'))
-  for (const bucket of buckets) await mkdir(join(folder, 'data', bucket), { recursive: true })
+  await mkdir(join(folder, 'data'))
   await mkdir(join(folder, 'meta'))
   const port = await freePort()
   const keys = { accessKeyID: 'test-key', secretAccessKey: 'test-secret-nobody-may-see' }

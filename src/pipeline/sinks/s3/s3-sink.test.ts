@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Row } from '#extract'
 import type { KollectSnapshotSinkSpec } from '#kinds'
@@ -40,13 +40,14 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
   let server: S3Server
   let client: S3Client
   beforeAll(async () => {
-    server = await startS3(['inventory'])
+    server = await startS3()
     client = new S3Client({
       endpoint: `http://127.0.0.1:${server.port}`,
       region: 'us-east-1',
       forcePathStyle: true,
       credentials: { accessKeyId: KEYS.accessKeyID, secretAccessKey: KEYS.secretAccessKey },
     })
+    await client.send(new CreateBucketCommand({ Bucket: 'inventory' }))
   })
   afterAll(async () => {
     client?.destroy()
@@ -109,14 +110,6 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
         snapshotId: manifest.snapshotId,
         cluster: 'west',
       })
-  })
-
-  it('gets back what somebody took away, by equal content', async () => {
-    const url = place()
-    const sink = await opened(url)
-    await sink.deliver(deliveryOf(west, at(1), rowsTo(3)), signal)
-    const other = await opened(url.replace(/\/inventory\//, '/inventory/'), {})
-    expect(await other.deliver(deliveryOf(west, at(1, 2), rowsTo(3)), signal)).toMatchObject({ written: 0 })
   })
 
   it('says what is wrong with keys and buckets, and says no key', async () => {
