@@ -189,7 +189,9 @@ describe('order', () => {
       delivery([row('b')], { position: { epoch: 8n, sequence: 7n } }),
       signal,
     )
-    expect(receipt.conflict).toMatch(/^agent-2 writes under this identity and started later/)
+    expect(receipt.conflict).toMatch(
+      /^agent-2 writes under this identity and started later.*delete inventory.*\.manifest\.json\)$/,
+    )
     expect(await yamlIn(folder, 'inventory/team-a/api.yaml')).toEqual([row('a')])
   })
 })

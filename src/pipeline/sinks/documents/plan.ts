@@ -51,7 +51,7 @@ export async function planDocuments(
   if (former) {
     const position = held.of(writing, former.position)
     if (comparePositions(position, delivery.position) >= 0)
-      return { kind: 'none', receipt: receiptOf({ ...former, position }, writer) }
+      return { kind: 'none', receipt: receiptOf({ ...former, position }, path, writer) }
   }
   const isTree = rowsHaveFiles(delivery, layout, former)
 
@@ -139,12 +139,13 @@ function foreignFile(path: string, owner: Writing): SinkError {
   )
 }
 
-function receiptOf({ position, writer, exportedAt }: SetManifest, own: string): Receipt {
+function receiptOf({ position, writer, exportedAt }: SetManifest, path: string, own: string): Receipt {
   const nothing = { position, written: 0, removed: 0, bytes: 0 }
   if (writer === own) return nothing
   return {
     ...nothing,
-    conflict: `${writer} writes under this identity and started later; its last snapshot is of ${exportedAt}`,
+    // Whether it is silent or gone cannot be told from files.
+    conflict: `${writer} writes under this identity and started later; its last snapshot is of ${exportedAt} (where it is gone for good, delete ${path})`,
   }
 }
 
