@@ -3,9 +3,6 @@ import type { Position, Writing } from '../sink.ts'
 import { snapshotId } from './envelope.ts'
 
 const KIND = 'KollectExportSetManifest'
-/** of a manifest in a sink, bytes; a greater one was not written by us */
-export const MAX_MANIFEST_BYTES = 64 * 1024 * 1024
-
 /** The list of what an inventory has in a sink: written last, so that a set that is named in it is whole. */
 export interface SetManifest {
   readonly writing: Writing
