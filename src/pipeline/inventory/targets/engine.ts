@@ -49,7 +49,7 @@ export interface TargetState {
   readonly generation: number
   /** all that it chooses stands in its rows */
   readonly isComplete: boolean
-  /** its lists are being read: the number of rows is not known yet */
+  /** its lists are being read for the first time since it is as it is: the number of rows is not known yet */
   readonly isReading: boolean
   readonly degraded?: Degradation
   /** what may not be listed, a sentence */
@@ -209,6 +209,8 @@ class RunningTarget {
   readonly #options: TargetEngineOptions
   #rows: TargetRows | undefined
   #isDropped = false
+  /** form of which all was read once: what is read again, such as for a namespace more, does not take that back */
+  #readRevision = -1
   #prepared: Prepared | undefined
   #revision = 0
   #plan: Plan = { degraded: { reason: 'ProfileNotFound', message: '' } }
@@ -262,6 +264,7 @@ class RunningTarget {
     const rows = this.#rows ?? this.#options.rows.target(this.key)
     rows.drop()
     this.#isDropped = true
+    this.#readRevision = -1
     this.#rows = undefined
     this.#held.clear()
   }
@@ -293,12 +296,13 @@ class RunningTarget {
     const states = plan.reads.map(
       ({ kind, interest }): KindState => watchOf(kind)?.stateFor(interest.rows) ?? { phase: 'reading' },
     )
+    if (states.every(({ phase }) => phase === 'live')) this.#readRevision = this.#revision
     const forbidden = states.flatMap((one) => (one.phase === 'forbidden' ? [one.message] : []))
     const degraded = degradationOf(states, failures, lastFailure)
     return {
       ...base,
       isComplete: states.every(({ phase }) => phase === 'live') && !degraded,
-      isReading: states.some(({ phase }) => phase === 'reading'),
+      isReading: this.#readRevision !== this.#revision && states.some(({ phase }) => phase === 'reading'),
       ...(degraded && { degraded }),
       ...(forbidden.length > 0 && { forbidden: forbidden.join('; ') }),
     }

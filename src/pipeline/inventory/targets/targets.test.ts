@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { KubeObject } from '#kube'
+import type { KubeObject, Resource } from '#kube'
 import {
   aProfile,
   aScope,
@@ -9,6 +9,7 @@ import {
   expectRows,
   isComplete,
   type RunningTargets,
+  resources,
   shownRows,
   strict,
   TestCluster,
@@ -105,6 +106,27 @@ describe('a target that runs', () => {
     await expectRows(now, ['bank/c=on'])
     await cluster.apply({ kind: 'Namespace', metadata: { name: 'shop', labels: { tier: 'front' } } } as KubeObject)
     await expectRows(now, ['bank/c=on', 'shop/a=on', 'shop/b=on'])
+  })
+
+  it('stays ready while it reads one namespace more', async () => {
+    await cluster.apply(aScope({ allowedNamespaces: ['shop', 'bank'] }))
+    await cluster.apply(aTarget({ namespaceSelector: { matchLabels: { tier: 'front' } } }))
+    await cluster.apply({ kind: 'Namespace', metadata: { name: 'shop', labels: { tier: 'front' } } } as KubeObject)
+    const now = await run()
+    await expect.poll(async () => conditionOf(await target(), 'Ready')).toBe('True/Collecting')
+    const seen: unknown[] = []
+    const stop = new AbortController()
+    const watching = (async () => {
+      for await (const event of cluster.kube.watch(resources.KollectTarget as Resource, { signal: stop.signal }))
+        if (event.type === 'modified') seen.push(conditionOf(event.object, 'Ready'))
+    })()
+    await cluster.apply({ kind: 'Namespace', metadata: { name: 'bank', labels: { tier: 'front' } } } as KubeObject)
+    await expectRows(now, ['bank/c=on', 'shop/a=on', 'shop/b=on'])
+    await expect.poll(async () => (await target())?.status).toMatchObject({ effectiveNamespaces: ['bank', 'shop'] })
+    await expect.poll(() => seen.length).toBeGreaterThan(0)
+    stop.abort()
+    await watching
+    expect(seen.filter((one) => one !== 'True/Collecting')).toEqual([])
   })
 
   it('leaves out what opts out, by object and by namespace', async () => {
