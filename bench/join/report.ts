@@ -93,6 +93,7 @@ is on its disk: key, request written and synced, the hub's CA fetched and compar
 
 **heartbeats**: the hub is given a CA of the bench, which signs the members; they are declared as accepted ManagedClusters by the API, so that the hub makes namespaces, rights and connections as
 ever. Two processes play them: a TLS connection with the member's certificate and one stream each, one batch of one node at the beginning, a sign of life every 30 s (as agents send it), and
-an answer to every ping. CPU is counted a minute after all are available. Lease writes are the events of a watch over all leases, in the two minutes after that.
+an answer to every ping. How far the hub is with them is followed by watches: lists of all, read again and again, would cost it more than they do. CPU is counted a minute after all are
+available. Lease writes are the events of a watch over all leases, in the two minutes after that.
 
 **revoke**: as above with fewer members in the bench's process; the function behind \`clusterpulse revoke\` over the hub's HTTPS, one after the other, until the member sees its stream end.`
