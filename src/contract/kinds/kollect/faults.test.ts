@@ -431,7 +431,7 @@ describe('what is known besides the object', () => {
   it('is the floor of a scope: a shorter interval is refused where it is stated', () => {
     const scopes = [anObject('KollectScope', { minExportInterval: '1m' })]
     const spec = {
-      exportMinInterval: '30s',
+      exportMinInterval: '20s',
       databaseSinkRefs: [
         { name: 'a', exportMinInterval: '0s' },
         { name: 'b', exportMinInterval: '1m' },
@@ -442,6 +442,8 @@ describe('what is known besides the object', () => {
       'spec.exportMinInterval',
     ])
     expect(places('KollectInventory', {}, { ...known, scopes })).toEqual([])
+    // What the API server filled in, nobody stated.
+    expect(places('KollectInventory', { exportMinInterval: '30s' }, { ...known, scopes })).toEqual([])
   })
 
   it('is where nobody may send, and which paths compile', () => {

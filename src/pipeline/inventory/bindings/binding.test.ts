@@ -223,6 +223,48 @@ describe('bindings of an inventory', () => {
     expect(again.places.one.taken[0]?.delivery.position).toEqual({ epoch: 2n, sequence: 1n })
   })
 
+  it('make of 600 changes in 600 s at most 12 exports in a window of 60 s, the last with what is there at the end', async () => {
+    const world = new World()
+    world.rows.setComplete(true)
+    world.follow(aPlan('one', { pace: { windowMs: seconds(60), heartbeatMs: undefined } }))
+    for (let at = 1; at <= 600; at++) {
+      world.rows.put([aRow('a', at)])
+      await clock.advance(seconds(1))
+    }
+    await clock.advance(seconds(120))
+    expect(world.places.one.attempts).toBeLessThanOrEqual(12)
+    expect(world.places.one.attempts).toBeGreaterThanOrEqual(10)
+    expect(world.places.one.rowsOf(WRITING)).toEqual([aRow('a', 600)])
+  })
+
+  it('delete and write nothing after an end between write and status: the sink knows more than the status', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    const { lastChecksum = '', lastExportAt = 0, identity = '' } = world.views()['database/one'] ?? {}
+    world.rows.put([aRow('b')])
+    await clock.advance(1)
+    await world.run[Symbol.asyncDispose]()
+
+    const again = new World({
+      seeds: new Map([['database/one', { checksum: lastChecksum, at: lastExportAt, identity }]]),
+      epoch: 2n,
+    })
+    for (const [text, held] of world.places.one.held) again.places.one.held.set(text, held)
+    again.follow(aPlan('one'))
+    for (const name of ['a', 'b']) {
+      again.rows.put([aRow(name)])
+      await clock.advance(seconds(10))
+    }
+    expect(again.places.one.attempts).toBe(0)
+    again.rows.setComplete(true)
+    await clock.advance(1)
+    expect(again.places.one.taken.map(({ written, removed }) => [written, removed])).toEqual([[0, 0]])
+    expect(again.places.one.namesOf(WRITING)).toEqual(['a', 'b'])
+  })
+
   it('write all anew to a sink that became another one', async () => {
     const world = new World()
     world.rows.put([aRow('a')])

@@ -369,8 +369,8 @@ export class Binding implements AsyncDisposable {
     const message =
       error instanceof SinkError ? error.message : 'the export failed for a reason that stands in the log of the agent'
     if (!(error instanceof SinkError)) {
-      const { code, message: cause } = FleetError.from(error)
-      this.#options.logger.warn({ binding: this.#plan.name, code, error: cause }, 'an export failed')
+      const { code } = FleetError.from(error)
+      this.#options.logger.warn({ binding: this.#plan.name, code, at: placesOf(error) }, 'an export failed')
     }
     this.#record(errorClass, REASONS[errorClass], message)
   }
@@ -384,6 +384,10 @@ export class Binding implements AsyncDisposable {
     onChange()
   }
 }
+
+/** Where an error came from, without its words, which may hold a credential. */
+const placesOf = (error: unknown): readonly string[] =>
+  (error instanceof Error ? (error.stack ?? '').split('\n') : []).filter((line) => /^\s+at /.test(line)).slice(0, 8)
 
 const REASONS: Readonly<Record<SinkErrorClass, string>> = {
   terminal: 'Terminal',

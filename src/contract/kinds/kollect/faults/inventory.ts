@@ -1,5 +1,5 @@
 import type { Fault } from '../../kind.ts'
-import { MAX_SINK_REFS } from '../names.ts'
+import { DEFAULT_EXPORT_INTERVAL, MAX_SINK_REFS } from '../names.ts'
 import { goDurationMs, intervalFaults } from './duration.ts'
 import { faultIf, isRecord, type Json, listOf, recordOf, shown, textOf } from './json.ts'
 import type { KollectKnown } from './known.ts'
@@ -44,8 +44,14 @@ function commonFaults(spec: Json, known: KollectKnown, isCluster: boolean): Faul
   return [
     ...FAMILIES.flatMap((family) => familyFaults(family, listOf(spec[family]), known, isCluster)),
     ...faultIf('spec', count > MAX_SINK_REFS && `names ${count} sinks: at most ${MAX_SINK_REFS}, over all families`),
-    ...timeFaults('spec', spec, known),
+    ...timeFaults('spec', statedTimes(spec), known),
   ]
+}
+
+/** The API server fills the default in: that nobody stated it, only its value tells. A scope raises it without a word. */
+function statedTimes(spec: Json): Json {
+  const { exportMinInterval, ...rest } = spec
+  return exportMinInterval === DEFAULT_EXPORT_INTERVAL ? rest : spec
 }
 
 /** Both times of an inventory, a reference or a sink, and the floor below which no interval may lie. */
