@@ -71,6 +71,7 @@ function sinkOf(server: TestPostgres, cluster: string, table: string): PostgresS
       spec: { type: 'postgres', postgres: { databaseRef: { name: 'warehouse' }, table, schema: 'bench' } },
     },
     contextOf(),
+    { transactionMs: 600_000 },
   )
 }
 

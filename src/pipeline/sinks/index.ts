@@ -6,13 +6,15 @@
  */
 export { writeWhole } from './directory.ts'
 export { type EnvelopeHead, envelope } from './documents/envelope.ts'
-export { type DeclarationOf, type Driver, openSink } from './open.ts'
+export { openSink } from './open.ts'
 export { type SinkObject, SinkPool, type SinkPoolOptions } from './pool.ts'
 export {
   comparePositions,
   type DatabaseDeclaration,
+  type DeclarationOf,
   type Declared,
   type Delivery,
+  type Driver,
   type EventDeclaration,
   type Position,
   type Probe,

@@ -1,25 +1,4 @@
-import {
-  type DatabaseDeclaration,
-  type EventDeclaration,
-  type Sink,
-  type SinkContext,
-  SinkError,
-  type SinkFamily,
-  type SnapshotDeclaration,
-} from './sink.ts'
-
-/** The declaration of a sink, by its family. */
-export interface DeclarationOf {
-  readonly database: DatabaseDeclaration
-  readonly snapshot: SnapshotDeclaration
-  readonly event: EventDeclaration
-}
-
-/**
- * Makes the sink of a declaration. It need not connect: a server that is away is told by `probe` and `deliver`.
- * @throws SinkError, terminal, for a declaration that can never work
- */
-export type Driver<F extends SinkFamily> = (declaration: DeclarationOf[F], context: SinkContext) => Sink | Promise<Sink>
+import { type DeclarationOf, type Driver, type Sink, type SinkContext, SinkError, type SinkFamily } from './sink.ts'
 
 type Loaders<F extends SinkFamily> = ReadonlyMap<string, () => Promise<Driver<F>>>
 

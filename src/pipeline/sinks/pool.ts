@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '#extract'
 import { minutes, seconds, steadyClock } from '#model'
 import { CircuitBreaker } from '#runtime'
-import { type DeclarationOf, openSink } from './open.ts'
-import { type Sink, type SinkContext, SinkError, type SinkFamily } from './sink.ts'
+import { openSink } from './open.ts'
+import { type DeclarationOf, type Sink, type SinkContext, SinkError, type SinkFamily } from './sink.ts'
 import { Slots } from './slots.ts'
 
 /** One object of a sink, with what its references lead to. */

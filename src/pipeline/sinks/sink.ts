@@ -126,6 +126,13 @@ export type DatabaseDeclaration = Declared<KollectDatabaseSinkSpec>
 export type SnapshotDeclaration = Declared<KollectSnapshotSinkSpec>
 export type EventDeclaration = Declared<KollectEventSinkSpec>
 
+/** The declaration of a sink, by its family. */
+export interface DeclarationOf {
+  readonly database: DatabaseDeclaration
+  readonly snapshot: SnapshotDeclaration
+  readonly event: EventDeclaration
+}
+
 /** What every sink gets from the process. */
 export interface SinkContext {
   /** judges each address before it is dialled */
@@ -139,6 +146,12 @@ export interface SinkContext {
   readonly semantics: 'strict' | 'original'
   readonly now: () => number
 }
+
+/**
+ * Makes the sink of a declaration. It need not connect: a server that is away is told by `probe` and `deliver`.
+ * @throws SinkError, terminal, for a declaration that can never work
+ */
+export type Driver<F extends SinkFamily> = (declaration: DeclarationOf[F], context: SinkContext) => Sink | Promise<Sink>
 
 /** `terminal`: somebody has to change something; `forbidden`: the sink says no; `transient`: again later. */
 export type SinkErrorClass = 'terminal' | 'forbidden' | 'transient'

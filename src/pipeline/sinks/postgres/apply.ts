@@ -148,7 +148,7 @@ where c.cluster = $2 and c.inventory_namespace = $3 and c.inventory_name = $4
 select $2, s.ns, s.n, s.u, coalesce(s.api_group, ''), coalesce(s.api_version, ''), coalesce(s.kind, ''),
   coalesce(s.payload, '{}'), coalesce(s.attributes_hash, ''), '${KOLLECT_API_VERSION}', $3::bigint, $4::bigint, clock_timestamp()
 from (${this.#smallestClaims('left join')}) s
-order by s.ns, s.n, s.u
+order by s.ns collate "C", s.n collate "C", s.u collate "C"
 on conflict (cluster, namespace, name, uid) do update set cluster = held.cluster where false`,
       values,
     )
@@ -171,10 +171,10 @@ where held.cluster = $2 and held.namespace = k.ns and held.name = k.n and held.u
     )
   }
 
-  /** For each resource its smallest claim, by the bytes of the claim's key. */
+  /** For each resource its smallest claim, by the bytes of the claim's key. Its columns keep their collation, as indexes need it. */
   #smallestClaims(join: 'join' | 'left join'): string {
     const key = ['inventory_namespace', 'inventory_name', 'target_namespace', 'target_name']
-    return `select distinct on (k.ns collate "C", k.n collate "C", k.u collate "C") k.ns collate "C" as ns, k.n collate "C" as n, k.u collate "C" as u,
+    return `select distinct on (k.ns collate "C", k.n collate "C", k.u collate "C") k.ns, k.n, k.u,
     c.api_group, c.api_version, c.kind, c.attributes_hash,
     jsonb_build_object('namespace', c.namespace, 'name', c.name, 'version', c.api_version, 'kind', c.kind, 'uid', c.uid, 'attributes', c.attributes)
       || case when c.api_group = '' then '{}'::jsonb else jsonb_build_object('group', c.api_group) end as payload

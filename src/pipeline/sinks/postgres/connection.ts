@@ -35,6 +35,7 @@ export interface Session {
 export class Database implements AsyncDisposable {
   readonly #config: pg.PoolConfig
   readonly #statementMs: number
+  readonly #transactionMs: number
   /** one after the other: without TLS is tried where a server has none and nothing asks for it */
   readonly #tls: (ConnectionOptions | false)[]
   #pool: pg.Pool | undefined
@@ -42,7 +43,8 @@ export class Database implements AsyncDisposable {
   readonly warnings: readonly string[]
 
   /** @throws SinkError, terminal, for a connection string that cannot be used */
-  constructor(declaration: DatabaseDeclaration, { guard, logger }: SinkContext) {
+  constructor(declaration: DatabaseDeclaration, { guard, logger }: SinkContext, transactionMs = TRANSACTION_MS) {
+    this.#transactionMs = transactionMs
     const address = addressOf(declaration.credentials)
     const { choices, warnings } = tlsOf(address, declaration)
     this.#tls = choices
@@ -67,7 +69,7 @@ export class Database implements AsyncDisposable {
 
   /** Statements that belong together: all of them hold, or none. @throws SinkError; the reason of the signal */
   transaction<T>(work: (session: Session) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const late = AbortSignal.timeout(TRANSACTION_MS)
+    const late = AbortSignal.timeout(this.#transactionMs)
     return this.session(
       async (session) => {
         await session.query('begin')
@@ -82,7 +84,9 @@ export class Database implements AsyncDisposable {
       },
       AbortSignal.any([signal, late]),
     ).catch((error) => {
-      throw error === late.reason ? new SinkError('transient', 'the transaction took longer than 2 minutes') : error
+      throw error === late.reason
+        ? new SinkError('transient', `the transaction took longer than ${this.#transactionMs / 1000} s`)
+        : error
     })
   }
 

@@ -4,10 +4,10 @@
  *   delivery → lock of the inventory → older than what the writers table says? → what differs, by hash → claims → resources → writers
  */
 
-import type { Driver } from '../open.ts'
 import {
   type DatabaseDeclaration,
   type Delivery,
+  type Driver,
   type Position,
   type Probe,
   type Receipt,
@@ -43,16 +43,21 @@ export class PostgresSink implements Sink {
   readonly #silenceMs: number
   #tableWriter: Promise<TableWriter> | undefined
 
-  constructor(declaration: DatabaseDeclaration, context: SinkContext, silenceMs = SILENCE_MS) {
+  /** @param times instead of those above, ms; `transactionMs`: default 2 min */
+  constructor(
+    declaration: DatabaseDeclaration,
+    context: SinkContext,
+    times: { readonly silenceMs?: number | undefined; readonly transactionMs?: number | undefined } = {},
+  ) {
     const { postgres, provisioning } = declaration.spec
     if (!postgres) throw new SinkError('terminal', 'spec.postgres is missing: say which table rows go to')
     if (declaration.cluster === '')
       throw new SinkError('terminal', 'the cluster has no name: set CLUSTER_NAME or spec.cluster')
-    this.#database = new Database(declaration, context)
+    this.#database = new Database(declaration, context, times.transactionMs)
     this.#tables = tablesOf(postgres.schema ?? 'public', postgres.table)
     this.#mode = provisioning?.mode ?? 'ensure'
     this.#writer = context.writer
-    this.#silenceMs = silenceMs
+    this.#silenceMs = times.silenceMs ?? SILENCE_MS
   }
 
   async probe(signal: AbortSignal): Promise<Probe> {

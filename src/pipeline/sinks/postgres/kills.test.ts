@@ -82,13 +82,13 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('many rows in PostgreS
 
   it('takes 100 000 rows, then 1 % of them again and nothing else', async () => {
     const place = await aPlace(server)
-    const sink = closed(place.sink('west'))
+    const sink = closed(place.sink('west', { transactionMs: 600_000 }))
     const rows = rowsTo(100_000)
     expect(await sink.deliver(deliveryOf(west, at(1), rows), signal)).toMatchObject({ written: 100_000, removed: 0 })
     const changed = rows.map((row, n) => (n % 100 === 0 ? aRow(n, { image: 'new' }) : row))
     expect(await sink.deliver(deliveryOf(west, at(2), changed), signal)).toMatchObject({ written: 1000, removed: 0 })
     expect(await place.count()).toBe(100_000)
-  }, 300_000)
+  }, 600_000)
 })
 
 /** Until the child has a transaction that wrote something. */

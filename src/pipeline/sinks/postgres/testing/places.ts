@@ -8,7 +8,10 @@ import { PostgresSink } from '../index.ts'
 /** A schema of its own in a server, as the user of the sinks has it. */
 export interface Place {
   readonly schema: string
-  sink(cluster: string, more?: Partial<SinkContext> & { spec?: object; dsn?: string; silenceMs?: number }): PostgresSink
+  sink(
+    cluster: string,
+    more?: Partial<SinkContext> & { spec?: object; dsn?: string; silenceMs?: number; transactionMs?: number },
+  ): PostgresSink
   /** rows of an inventory, as the view shows them */
   read(writing: Writing): Promise<Row[]>
   count(what?: string): Promise<number>
@@ -23,7 +26,7 @@ export async function aPlace(server: TestPostgres, table = 'inventory'): Promise
   await server.query(`create schema ${schema} authorization app`)
   return {
     schema,
-    sink: (cluster, { spec, dsn = server.dsn(), silenceMs, ...context } = {}) => {
+    sink: (cluster, { spec, dsn = server.dsn(), silenceMs, transactionMs, ...context } = {}) => {
       const declaration: DatabaseDeclaration = {
         namespace: 'team-a',
         name: 'warehouse',
@@ -31,7 +34,7 @@ export async function aPlace(server: TestPostgres, table = 'inventory'): Promise
         credentials: { dsn: Buffer.from(dsn) },
         spec: { type: 'postgres', postgres: { databaseRef: { name: 'warehouse' }, table, schema }, ...spec },
       }
-      return new PostgresSink(declaration, contextOf(context), silenceMs)
+      return new PostgresSink(declaration, contextOf(context), { silenceMs, transactionMs })
     },
     read: async ({ cluster, namespace, inventory }) => {
       const [{ there } = { there: false }] = await server.query<{ there: boolean }>(
