@@ -109,7 +109,7 @@ export async function kubernetesHub(folder: string, options: KubernetesHubOption
     ])
       await kubectl(['apply', '--server-side', ...from])
     await kubectl(['wait', '--for=condition=Established', 'crd', '--all'])
-    const component = ['shared-roles', 'role', 'webhooks-service'].flatMap((name) => [
+    const component = ['shared-roles', 'role', 'deciders', 'webhooks-service'].flatMap((name) => [
       '-f',
       `deploy/components/members/${name}.yaml`,
     ])

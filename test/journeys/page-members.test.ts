@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import type { ServedMembers } from '#api'
 import { managedClusters } from '../../src/control/joining/members.ts'
 import { aMember, SomeMembers } from '../../src/pipeline/api/test/members.ts'
@@ -123,6 +125,65 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         /no request .* waits for a decision; waiting: none[\s\S]*no_request/,
       )
     })
+  })
+
+  describe('of a hub whose API says who decides', () => {
+    let members: MembersOfPage
+    beforeEach(async () => {
+      members = await aMemberHub({ administratorsDecide: false })
+      await open(members.served)
+    })
+    afterEach(() => members[Symbol.asyncDispose]())
+    const alice = { username: 'alice', email: 'alice@example.com', groups: ['developers'] }
+    const decider = parse(
+      readFileSync(new URL('../../deploy/components/members/deciders.yaml', import.meta.url), 'utf8'),
+    ) as object
+    const rbac = '/apis/rbac.authorization.k8s.io/v1'
+
+    it('offers decisions to whom its RBAC lets, administrator of the page or not, and takes them back with the right', async () => {
+      await members.kube.request('POST', `${rbac}/clusterroles`, { body: decider })
+      await members.asks('edge-7', '10.0.0.1')
+      const page = await visits.visit(`${base}/members`)
+      // Ada administrates the page, and no more.
+      await shown(page).toContain('1 request to join')
+      await shown(page).toMatch(/You may not accept, deny\. What is missing at the hub’s API: .*managedclusters/)
+      expect(await page.locator('.request').getByRole('button').count()).toBe(0)
+      expect(await complaintsOf(page)).toEqual([])
+      hub.gateway.visitor = alice
+      const hers = await visits.visit(`${base}/members`)
+      await hers.getByText('No member is shown to you').waitFor()
+      expect(await hers.locator('.request').count()).toBe(0)
+      const roleRef = {
+        apiGroup: 'rbac.authorization.k8s.io',
+        kind: 'ClusterRole',
+        name: 'clusterpulse-member-deciders',
+      }
+      const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'alice' }]
+      const metadata = { name: 'alice-decides' }
+      const binding = {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata,
+        roleRef,
+        subjects,
+      }
+      await members.kube.request('POST', `${rbac}/clusterrolebindings`, { body: binding })
+      await hers.locator('.request').waitFor({ timeout: 60_000 })
+      await hers.getByRole('button', { name: /^Accept edge-7, key/ }).click()
+      await dialog(hers).getByRole('button', { name: 'Accept edge-7' }).click()
+      await hers.getByRole('status').getByText('edge-7 is accepted as a member').waitFor()
+      expect((await members.kube.get(managedClusters, { name: 'edge-7' }))?.spec?.hubAcceptsClient).toBe(true)
+      await hers.getByText('Nobody asks to join.').waitFor()
+      await members.asks('edge-8', '10.0.0.2')
+      await hers.getByRole('button', { name: /^Deny edge-8, key/ }).click({ timeout: 40_000 })
+      await members.kube.request('DELETE', `${rbac}/clusterrolebindings/alice-decides`)
+      await expect
+        .poll(() => members.served.lackedRights({ username: 'alice', groups: [] }, 'deny', 'edge-8'), patient)
+        .not.toEqual([])
+      await dialog(hers).getByRole('button', { name: 'Deny edge-8' }).click()
+      await shown(dialog(hers).getByRole('alert')).toMatch(/alice may not deny edge-8; lacking[\s\S]*rights_missing/)
+      expect(members.served.requests.requests().map(({ cluster }) => cluster)).toEqual(['edge-8'])
+    }, 120_000)
   })
 
   it('shows states in words, and is clean to axe with requests, members and one of them', async () => {

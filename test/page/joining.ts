@@ -14,12 +14,12 @@ import { aHub } from '../../src/control/registration/testing/hub.ts'
 const HOUR_MS = 3_600_000
 
 /** A hub's own API in this process with all that makes members: join tokens, certificates, membership; and what its page is served. */
-export async function aMemberHub() {
+export async function aMemberHub({ administratorsDecide = true } = {}) {
   const joining: JoiningHub = await aJoiningHub()
   const { kube } = joining
   const registration = await aHub({ kube }, { fleet: new SomeFleet() })
   const logger = createLogger('error', { role: 'test' })
-  const { parts, get } = servedMembers(() => kube, NAMESPACE, logger)
+  const { parts, get } = servedMembers({ hub: () => kube, namespace: NAMESPACE, administratorsDecide, logger })
   const running = await startParts(parts, { logger })
   return {
     ...joining,

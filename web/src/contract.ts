@@ -18,6 +18,7 @@ export type {
   HeldRows,
   HistoryQuery,
   HistoryView,
+  MemberDecisionsView,
   OwnPoliciesView,
   PartView,
   PermissionsView,

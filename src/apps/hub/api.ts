@@ -86,7 +86,10 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     config.web.access.needsHub || config.members
       ? part<KubeClient>('hub', async () => createKubeClient(await hubAccess(config.kubeconfig), HUB_CLIENT))
       : undefined
-  const memberIndex = config.members && hub ? servedMembers(hub.get, config.namespace, logger) : undefined
+  const memberIndex =
+    config.members && hub
+      ? servedMembers({ hub: hub.get, namespace: config.namespace, administratorsDecide: false, logger })
+      : undefined
   const attention = part<Looks>('attention', () => Promise.resolve(sharedLooks(connection, logger)))
   const serve = serving({
     web: config.web,

@@ -1,17 +1,23 @@
 import type { ServedMembers } from '#api'
 import { AgentCredentials } from '#connections'
-import { accept, detach, JoinTokens, RequestIndex, refuse, revokeMember } from '#joining'
+import { accept, DecisionRights, detach, JoinTokens, RequestIndex, refuse, revokeMember } from '#joining'
 import type { KubeClient } from '#kube'
 import { type DecideMember, parseClusterName, systemClock } from '#model'
 import { MemberIndex } from '#registration'
 import { silentLogger } from '#runtime'
 import { type HubLogger, part } from './run.ts'
 
-/**
- * Who is a member, who asks to be one, and how that is decided, for the page and the API; none of it waits for the hub's objects.
- * @param namespace of the hub's own objects
- */
-export function servedMembers(hub: () => KubeClient, namespace: string, logger: HubLogger) {
+interface ServedMembersOptions {
+  readonly hub: () => KubeClient
+  /** of the hub's own objects */
+  readonly namespace: string
+  /** the hub is its own API: its administrators may decide without rights there */
+  readonly administratorsDecide: boolean
+  readonly logger: HubLogger
+}
+
+/** Who is a member, who asks to be one, and how that is decided by whom, for the page and the API; none of it waits for the hub's objects. */
+export function servedMembers({ hub, namespace, administratorsDecide, logger }: ServedMembersOptions) {
   const watching = <T extends AsyncDisposable & { start(): void }>(name: string, Index: new (shared: Shared) => T) =>
     part<T>(name, () => {
       const index = new Index({ hub: hub(), logger: logger.child({ part: name }), clock: systemClock })
@@ -21,9 +27,9 @@ export function servedMembers(hub: () => KubeClient, namespace: string, logger: 
   const index = watching('member-index', MemberIndex)
   const requests = watching('member-requests', RequestIndex)
   const get = (): ServedMembers => ({
-    members: index.get(),
-    requests: requests.get(),
+    ...{ members: index.get(), requests: requests.get(), administratorsDecide },
     decide: memberDecisions(hub, namespace),
+    lackedRights: new DecisionRights({ hub: hub(), namespace, requests: requests.get(), clock: systemClock }).lacked,
   })
   return { parts: [index, requests], get }
 }

@@ -180,7 +180,12 @@ export async function up({
     metrics,
     logger,
   })
-  const memberIndex = config.members && servedMembers(() => controlPlane.get().client, HUB_NAMESPACE, logger)
+  const memberIndex =
+    config.members &&
+    servedMembers({
+      ...{ hub: () => controlPlane.get().client, namespace: HUB_NAMESPACE, logger },
+      administratorsDecide: true,
+    })
   const filling = new Map<string, FillingView>()
   const serve = serving({
     web: config.web,

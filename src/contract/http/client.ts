@@ -1,6 +1,12 @@
 import type { AccessOfView, ExplanationView, PoliciesView, PreviewView, SubjectView } from './access.ts'
 import type { HistoryView } from './history.ts'
-import type { ClusterSetsView, ClusterSetView, MemberDecidedView, MemberDecisionView } from './members.ts'
+import type {
+  ClusterSetsView,
+  ClusterSetView,
+  MemberDecidedView,
+  MemberDecisionsView,
+  MemberDecisionView,
+} from './members.ts'
 import type { PromQlAnswer } from './promql.ts'
 import type { RegistryDetailView, RegistryView } from './registries.ts'
 import type { OwnPoliciesView, PermissionsView } from './session.ts'
@@ -249,6 +255,8 @@ export interface Client {
   /** For administrators: what a MetricSource would give; nothing is stored. */
   clusterSets(signal?: AbortSignal): Promise<ClusterSetsView>
   clusterSet(name: string, signal?: AbortSignal): Promise<ClusterSetView>
+  /** What the caller may decide about members, or one of them. */
+  memberDecisions(member?: string, signal?: AbortSignal): Promise<MemberDecisionsView>
   /** @param about `request`: of several that wait, the one that is meant */
   decideMember(
     name: string,
@@ -375,6 +383,8 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
     registry: (name, signal) => get(`/api/v2/registries/${encodeURIComponent(name)}`, {}, signal),
     clusterSets: (signal) => get('/api/v2/cluster-sets', {}, signal),
     clusterSet: (name, signal) => get(`/api/v2/cluster-sets/${encodeURIComponent(name)}`, {}, signal),
+    memberDecisions: (member, signal) =>
+      get('/api/v2/members/decisions', member === undefined ? {} : { member }, signal),
     decideMember: (name, decision, about = {}, signal) =>
       post(`/api/v2/members/${encodeURIComponent(name)}/${decision}`, about, signal),
     trySource: (question, signal) => post('/api/v2/metric-sources/try', question, signal),

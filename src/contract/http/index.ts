@@ -61,8 +61,10 @@ export {
   type ClusterSetView,
   decideMember,
   getClusterSet,
+  getMemberDecisions,
   listClusterSets,
   type MemberDecidedView,
+  type MemberDecisionsView,
   type MemberDecisionView,
 } from './members.ts'
 export { listDeployments, listNamespaces } from './namespaces.ts'

@@ -40,14 +40,54 @@ const DecisionSchema = Type.Enum(['accept', 'deny', 'revoke', 'detach'], {
 /** What may be decided about a cluster that is a member or asks to be one. */
 export type MemberDecisionView = Static<typeof DecisionSchema>
 
+const Rights = Type.Array(Type.String(), { description: 'each as kubectl would name it' })
+const RequestSchema = Type.Object({
+  name: Type.String({ description: 'of the CertificateSigningRequest' }),
+  member: Type.String(),
+  address: Type.Union([Type.String(), Type.Null()]),
+  key: Type.Union([Type.String(), Type.Null()], { description: 'SHA-256 of the public key, hex' }),
+  requestedAt: Type.Union([Type.Number(), Type.Null()]),
+  username: Type.Union([Type.String(), Type.Null()]),
+  agentVersion: Type.Union([Type.String(), Type.Null()]),
+})
+
+export const getMemberDecisions = {
+  method: 'GET',
+  url: '/api/v2/members/decisions',
+  access: 'authenticated',
+  schema: {
+    operationId: 'getMemberDecisions',
+    summary: 'What the caller may decide about members, what they lack for the rest, and who asks to be one',
+    querystring: Type.Object({ member: Type.Optional(Name('cluster')) }),
+    response: Type.Object({
+      may: Type.Array(DecisionSchema),
+      rule: Type.Enum(['rights', 'administrators'], {
+        description:
+          "rights: those of the hub's API alone decide; administrators: administrators of the page may as well, as the hub is its own API",
+      }),
+      lacks: Type.Record(DecisionSchema, Rights, {
+        description: 'what is missing, by decision that the caller may not',
+      }),
+      requests: Type.Array(RequestSchema, {
+        maxItems: 500,
+        description: 'those that wait, for whoever may accept or deny; of the member that is asked for, if any',
+      }),
+      waiting: Type.Integer({ description: 'how many wait, where not all of them are told' }),
+    }),
+  },
+} as const satisfies RouteContract
+/** What somebody may decide about members. */
+export type MemberDecisionsView = Static<(typeof getMemberDecisions)['schema']['response']>
+
 /** The rows of `members` and `memberrequests` are those of every type: this decides about them. */
 export const decideMember = {
   method: 'POST',
   url: '/api/v2/members/:name/:decision',
-  access: 'administrator',
+  access: 'authenticated',
   schema: {
     operationId: 'decideMember',
-    summary: 'Carries out a decision about a member, or a cluster that asks to be one; audited',
+    summary:
+      "Carries out a decision about a member, or a cluster that asks to be one, for whom the hub's API lets; audited",
     params: Type.Object({ name: Name('cluster'), decision: DecisionSchema }),
     body: Type.Object({
       request: Type.Optional(

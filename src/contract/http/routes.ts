@@ -3,7 +3,7 @@ import { getCluster, listClusters } from './clusters.ts'
 import type { RouteContract } from './contract.ts'
 import { listEvents, openStream, openStreamSocket } from './events.ts'
 import { getHistory, typeHistory, v1ClusterHistory, v1NodeHistory } from './history.ts'
-import { decideMember, getClusterSet, listClusterSets } from './members.ts'
+import { decideMember, getClusterSet, getMemberDecisions, listClusterSets } from './members.ts'
 import { listDeployments, listNamespaces } from './namespaces.ts'
 import { getNode, listNodes } from './nodes.ts'
 import { listClusterOperators, listOperators } from './operators.ts'
@@ -60,6 +60,7 @@ export const routes: readonly RouteContract[] = [
   v1RegistriesStatus,
   listClusterSets,
   getClusterSet,
+  getMemberDecisions,
   decideMember,
   listTypes,
   getType,

@@ -117,7 +117,27 @@ export function clusterSetsOf(
 }
 
 /** What a person may decide about a cluster that is a member or asks to be one. */
-export type MemberDecision = 'accept' | 'deny' | 'revoke' | 'detach'
+export type MemberDecision = (typeof memberDecisions)[number]
+export const memberDecisions = ['accept', 'deny', 'revoke', 'detach'] as const
+
+/** Somebody as the hub's API knows them. */
+export interface HubUser {
+  readonly username: string
+  readonly groups: readonly string[]
+  /** what its authenticator says besides, such as scopes of a token */
+  readonly extra?: Readonly<Record<string, readonly string[]>>
+}
+
+/**
+ * Which rights at the hub's API somebody lacks for a decision, each as kubectl would name it; none: they may.
+ * @param cluster absent: about every cluster
+ * @throws FleetError `rights_unknown` where the API does not say
+ */
+export type LackedRights = (
+  who: HubUser,
+  decision: MemberDecision,
+  cluster: string | undefined,
+) => Promise<readonly string[]>
 
 /**
  * Carries a decision out, whole, also where nobody waits for the answer any more.

@@ -65,6 +65,13 @@ export class RequestIndex implements MemberRequestReader, AsyncDisposable {
     return this.#made.requests
   }
 
+  /** Who is to sign what waits of a cluster, each once. */
+  signersOf(cluster: string): readonly string[] {
+    const waiting = this.#requests.list().filter((one) => stateOf(one).kind === 'pending')
+    const mine = waiting.filter((one) => clusterOfRequest(one) === cluster)
+    return [...new Set(mine.map(({ spec }) => spec.signerName))]
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#requests.stop(), this.#members.stop()])
   }

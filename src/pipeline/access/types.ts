@@ -20,6 +20,8 @@ export interface Principal {
   readonly groups: readonly string[]
   readonly isServiceAccount: boolean
   readonly method: SignInMethod
+  /** what the hub's API said of its token besides, such as scopes; policies do not look at it */
+  readonly extra?: Readonly<Record<string, readonly string[]>>
   /** the administrator who looks through these eyes ("view as"); absent: the principal itself asks */
   readonly actor?: string
 }

@@ -8,7 +8,7 @@ import type { HistoryStore } from '#history'
 import type { FillingView, Access as Rule } from '#http'
 import type { Identity, IdentityConfig } from '#identity'
 import type { CompiledSource } from '#metricsource'
-import type { Clock, DecideMember, MemberReader, MemberRequestReader, RowsPart } from '#model'
+import type { Clock, DecideMember, LackedRights, MemberReader, MemberRequestReader, RowsPart } from '#model'
 import type { RegistryReader } from '#registry'
 import type { Logger, Metrics } from '#runtime'
 import type { NodeSeries, StateReader } from '#state'
@@ -83,6 +83,9 @@ export interface ServedMembers {
   readonly members: MemberReader
   readonly requests: MemberRequestReader
   readonly decide: DecideMember
+  readonly lackedRights: LackedRights
+  /** the hub is its own API, so that its administrators may decide without rights there */
+  readonly administratorsDecide: boolean
 }
 
 /** What the HTTP API answers from. */

@@ -31,6 +31,16 @@ describe('the review of a token', () => {
     },
     'for-others': { authenticated: true, user: { username: 'ann' }, audiences: ['elsewhere'] },
     'for-nobody': { authenticated: true, user: { username: 'ann' } },
+    scoped: {
+      authenticated: true,
+      user: { username: 'ann', extra: { 'scopes.authorization.openshift.io': ['user:info'] } },
+      audiences: ['fleet'],
+    },
+    'half-scoped': {
+      authenticated: true,
+      user: { username: 'ann', extra: { scopes: 'user:info' } },
+      audiences: ['fleet'],
+    },
     nameless: { authenticated: true, user: {}, audiences: ['fleet'] },
     'text-true': { authenticated: 'true', user: { username: 'ann' }, audiences: ['fleet'] },
     expired: { authenticated: false, user: { username: 'ann' }, error: 'token has expired' },
@@ -84,7 +94,12 @@ describe('the review of a token', () => {
     expect(asked[0]).toEqual({ token: 'anns', audiences: ['fleet'] })
   })
 
-  it.each(['unknown', 'expired', 'for-others', 'for-nobody', 'nameless', 'text-true'])(
+  it('keeps what narrows a token, such as its scopes', async () => {
+    const found = await identity.identify(bearer('scoped'))
+    expect(found?.principal.extra).toEqual({ 'scopes.authorization.openshift.io': ['user:info'] })
+  })
+
+  it.each(['unknown', 'expired', 'for-others', 'for-nobody', 'nameless', 'text-true', 'half-scoped'])(
     'refuses the token %s',
     async (token) => {
       await expect(identity.identify(bearer(token))).rejects.toThrow(TokenRefusedError)

@@ -46,7 +46,7 @@ interface Review {
   readonly status?: {
     readonly authenticated?: unknown
     readonly audiences?: unknown
-    readonly user?: { readonly username?: unknown; readonly groups?: unknown }
+    readonly user?: { readonly username?: unknown; readonly groups?: unknown; readonly extra?: unknown }
   }
 }
 
@@ -58,6 +58,20 @@ function readReview(answer: unknown, audiences: readonly string[]): Principal | 
   if (audiences.length > 0 && !audiences.some((audience) => granted.includes(audience))) return null
   const username = cleanName(status.user?.username)
   const groups = cleanGroups(Array.isArray(status.user?.groups) ? status.user.groups : [])
-  if (!username || !groups) return null
-  return { username, email: '', groups, isServiceAccount: isServiceAccountName(username), method: 'token-review' }
+  const extra = extraOf(status.user?.extra)
+  if (!username || !groups || !extra) return null
+  const isServiceAccount = isServiceAccountName(username)
+  return {
+    ...{ username, email: '', groups, isServiceAccount, method: 'token-review' },
+    ...(Object.keys(extra).length > 0 && { extra }),
+  }
+}
+
+/** All of it or nothing: a scope that is lost is a right that is won. */
+function extraOf(told: unknown = {}): Principal['extra'] | undefined {
+  if (typeof told !== 'object' || told === null) return undefined
+  const entries = Object.entries(told)
+  const isRead = ([, values]: [string, unknown]) =>
+    Array.isArray(values) && values.every((value) => typeof value === 'string')
+  return entries.every(isRead) ? (Object.fromEntries(entries) as Principal['extra']) : undefined // checked in this line
 }

@@ -452,14 +452,15 @@ export function Grid<T>({
 
 /**
  * The first column stays where it is while others scroll: where there is little room it takes two fifths of it at most, and the
- * column without a width, which names the row, fits beside it.
+ * column without a width, which names the row, fits beside it. A name that comes first leaves room for the column beside it.
  */
 function columnWidths<T>(columns: readonly Column<T>[]) {
   const own = columns.map(({ width }, place) =>
     width === undefined ? 'auto' : place === 0 ? `min(${width}px, 40cqi)` : `${width}px`,
   )
-  const beside = own[0] === 'auto' ? '0px' : own[0]
-  const least = own.map((width) => (width === 'auto' ? `min(220px, 100cqi - ${beside})` : width))
+  const [first, second = '0px'] = own
+  const leastName = first === 'auto' ? `max(140px, min(220px, 100cqi - ${second}))` : `min(220px, 100cqi - ${first})`
+  const least = own.map((width) => (width === 'auto' ? leastName : width))
   return { own, least }
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { DecideMember } from '#model'
+import type { DecideMember, MemberRequest } from '#model'
 import { FleetError } from '#model'
-import { aTrail, post } from '../test/ask.ts'
+import { aTrail, get, post } from '../test/ask.ts'
 import { SomeMembers } from '../test/members.ts'
-import { aWorld, proxy } from '../test/world.ts'
+import { aWorld, proxy, type World } from '../test/world.ts'
 
 /** As the modules behind the route throw. */
 class Refused extends FleetError {
@@ -24,6 +24,9 @@ async function decides(decide: DecideMember | undefined, path: string, body: obj
   )
   const answer = await post(world, `/api/v2/members/${path}`, body, { as })
   return { ...answer, audited: audit.entries }
+}
+const never: DecideMember = () => {
+  throw new Error('nobody may')
 }
 const refuses = (code: string, message: string) => () => Promise.reject(new Refused(code, message))
 
@@ -48,12 +51,10 @@ describe('a decision about a member', () => {
   })
 
   it('is nobody else’s, and nothing is decided for them', async () => {
-    const never: DecideMember = () => {
-      throw new Error('nobody may')
-    }
     const { status, body, audited } = await decides(never, 'east/accept', {}, 'alice')
-    expect([status, body.code]).toEqual([403, 'administrators_only'])
-    expect(audited).toMatchObject([{ kind: 'denial', username: 'alice' }])
+    expect([status, body.code]).toEqual([403, 'rights_missing'])
+    expect(body.error).toMatch(/alice may not accept east; lacking at the hub's API: every right/)
+    expect(audited).toMatchObject([{ kind: 'denial', username: 'alice', resource: 'managedcluster east' }])
   })
 
   it.each([
@@ -74,5 +75,81 @@ describe('a decision about a member', () => {
     expect((await decides(done, 'EAST!/accept')).body.code).toBe('unknown_member')
     expect((await decides(done, 'east/accept', { request: '' })).body.code).toBe('invalid_parameter')
     expect((await decides(undefined, 'east/accept')).body).toMatchObject({ code: 'members_off' })
+  })
+})
+
+describe('who may decide about members', () => {
+  const request: MemberRequest = {
+    ...{ name: 'east-1', cluster: 'east', username: 'u', address: '', key: 'k', agentVersion: '', requestedAt: 1 },
+  }
+  /** A hub whose API lets ann alone accept. */
+  async function aHubWithRights(asked: unknown[] = [], administratorsDecide = false) {
+    const members = new SomeMembers([], [request, { ...request, name: 'west-1', cluster: 'west' }], () =>
+      Promise.resolve(['done']),
+    )
+    members.administratorsDecide = administratorsDecide
+    members.lackedRights = (who, decision, cluster) => {
+      asked.push([who, cluster])
+      return Promise.resolve(who.username === 'ann' && decision !== 'revoke' ? [] : [`right to ${decision}`])
+    }
+    return aWorld({ identity: proxy }, { members })
+  }
+  const own = '/api/v2/members/decisions'
+  const accepts = (world: World, as: string) => post(world, '/api/v2/members/east/accept', {}, { as })
+
+  it('is whom the hub’s API lets, whether they administrate the page or not, and nobody it does not let', async () => {
+    await using world = await aHubWithRights()
+    expect((await accepts(world, 'ann')).status).toBe(200)
+    expect((await accepts(world, 'admin')).body).toMatchObject({ code: 'rights_missing' })
+    expect((await get(world, own, { as: 'admin' })).body).toMatchObject({ may: [], rule: 'rights' })
+  })
+
+  it('is told what they may, what they lack, and who asks; others are told of nobody', async () => {
+    await using world = await aHubWithRights()
+    expect((await get(world, own, { as: 'ann' })).body).toMatchObject({
+      ...{ may: ['accept', 'deny', 'detach'], lacks: { revoke: ['right to revoke'] }, waiting: 2 },
+      requests: [{ name: 'east-1', member: 'east', address: null, key: 'k' }, { name: 'west-1' }],
+    })
+    expect((await get(world, `${own}?member=west`, { as: 'ann' })).body).toMatchObject({
+      ...{ requests: [{ name: 'west-1' }], waiting: 1 },
+    })
+    expect((await get(world, own, { as: 'bob' })).body).toMatchObject({ may: [], requests: [], waiting: 0 })
+    expect((await get(world, own)).status).toBe(401)
+  })
+
+  it('is an administrator as well where the hub is its own API', async () => {
+    await using world = await aHubWithRights([], true)
+    expect((await accepts(world, 'admin')).status).toBe(200)
+    expect((await accepts(world, 'bob')).status).toBe(403)
+  })
+
+  it('is never found by a name that a proxy makes one of the API server’s own', async () => {
+    const asked: unknown[] = []
+    await using world = await aHubWithRights(asked)
+    expect((await get(world, own, { as: 'system:admin' })).body.may).toEqual([])
+    expect(asked).toEqual([])
+    await get(world, `${own}?member=east`, { as: 'eve', groups: 'dev,system:masters' })
+    expect(asked[0]).toEqual([{ username: 'eve', groups: ['dev', 'system:authenticated'] }, 'east'])
+  })
+
+  it('is nobody who came without a name that the API knows, such as by reaching the port', async () => {
+    const members = new SomeMembers([], [], never)
+    members.administratorsDecide = false
+    await using world = await aWorld({}, { members })
+    const { status, body } = await post(
+      world,
+      '/api/v2/members/east/deny',
+      {},
+      { headers: { host: 'localhost', origin: 'http://localhost' } },
+    )
+    expect([status, body.code]).toEqual([403, 'rights_missing'])
+    expect(body.error).toMatch(/signed in here without one/)
+  })
+
+  it('is not guessed where the hub’s API does not say', async () => {
+    const members = new SomeMembers([], [], never)
+    members.lackedRights = () => Promise.reject(new Refused('rights_unknown', 'the API is away'))
+    await using world = await aWorld({ identity: proxy }, { members })
+    expect(await accepts(world, 'ann')).toMatchObject({ status: 503, body: { code: 'rights_unknown' } })
   })
 })

@@ -1,15 +1,18 @@
 import type { FastifyInstance } from 'fastify'
-import type { AccessView } from '#access'
-import { decideMember, getClusterSet, listClusterSets } from '#http'
-import { FleetError, isClusterName } from '#model'
+import type { AccessView, Principal } from '#access'
+import { decideMember, getClusterSet, getMemberDecisions, listClusterSets } from '#http'
+import { FleetError, isClusterName, type MemberDecision, type MemberRequest, memberDecisions } from '#model'
 import { acceptJson, bodyOf } from '../body.ts'
+import { Deciders } from '../deciders.ts'
 import { RefusedError } from '../problem.ts'
-import { accessViewOf, type Parts, route, visibleClusters } from '../route.ts'
+import { accessViewOf, type Parts, principalOf, route, visibleClusters } from '../route.ts'
 import type { ServedMembers } from '../types.ts'
 
 const MAX_BODY_BYTES = 4096
+/** As many requests as one answer tells. */
+const MAX_REQUESTS = 500
 
-/** Sets of clusters, and decisions about members, for administrators. */
+/** Sets of clusters, and decisions about members, for whom the hub's API lets. */
 export function memberRoutes(app: FastifyInstance, parts: Parts, members: ServedMembers | undefined): void {
   const seen = (accessView: AccessView) => visibleClusters(parts, accessView).map(({ state }) => state)
 
@@ -24,25 +27,62 @@ export function memberRoutes(app: FastifyInstance, parts: Parts, members: Served
     return { fresh: { name, clusters: [...parts.sets.names(name, seen(accessView), accessView.administrator)] } }
   })
 
+  const deciders = members && new Deciders(parts.access, members)
+
+  route(app, parts, getMemberDecisions, async ({ request, query: { member } }) => {
+    if (!members || !deciders) throw membersOff()
+    const principal = principalOf(request)
+    const lacks: Partial<Record<MemberDecision, readonly string[]>> = {}
+    for (const decision of memberDecisions) {
+      const missing = await deciders.lacks(principal, decision, member)
+      if (missing.length > 0) lacks[decision] = missing
+    }
+    const may = memberDecisions.filter((decision) => !lacks[decision])
+    const isTold = may.includes('accept') || may.includes('deny')
+    const waiting = isTold ? members.requests.requests() : []
+    const meant = member === undefined ? waiting : waiting.filter(({ cluster }) => cluster === member)
+    const requests = meant.slice(0, MAX_REQUESTS).map(requestView)
+    const rule = members.administratorsDecide ? 'administrators' : 'rights'
+    return { fresh: { may, rule, lacks, requests, waiting: meant.length } }
+  })
+
   app.register(async (scope) => {
     acceptJson(scope, MAX_BODY_BYTES)
     route(scope, parts, decideMember, async ({ request, params }) => {
       const { name: cluster, decision } = params
       const { request: wanted } = bodyOf(decideMember, request)
-      request.auditNote = { resource: `managedcluster ${cluster}`, reason: decision }
-      if (!members)
-        throw new RefusedError('members_off', 'this hub looks after no members; docs/guide/members.md says how it does')
+      const resource = `managedcluster ${cluster}`
+      request.auditNote = { resource, reason: decision }
+      if (!members || !deciders) throw membersOff()
       if (!isClusterName(cluster))
         throw new RefusedError('unknown_member', `${JSON.stringify(cluster)} can be no cluster's name`)
+      const lacks = await deciders.lacks(principalOf(request), decision, cluster)
+      if (lacks.length > 0) throw rightsMissing(principalOf(request), `${decision} ${cluster}`, lacks)
+      request.auditNote = { kind: 'administration', resource, reason: decision }
       const about = { cluster, ...(wanted !== undefined && { request: wanted }) }
       const done = await members.decide(decision, about).catch((error: unknown) => {
         throw refusedByHub(error, `clusterpulse ${decision} ${cluster}`)
       })
-      request.auditNote = { resource: `managedcluster ${cluster}`, reason: `${decision}: ${done.join('; ')}` }
+      request.auditNote = { kind: 'administration', resource, reason: `${decision}: ${done.join('; ')}` }
       return { fresh: { done } }
     })
   })
 }
+
+const membersOff = () =>
+  new RefusedError('members_off', 'this hub looks after no members; docs/guide/members.md says how it does')
+
+/** The same whether there is such a cluster: who may not decide is told of none. */
+const rightsMissing = ({ username }: Principal, what: string, lacks: readonly string[]) =>
+  new RefusedError(
+    'rights_missing',
+    `${username} may not ${what}; lacking at the hub's API: ${lacks.join(', ')} (docs/guide/members.md, "Who may decide")`,
+  )
+
+const requestView = ({ name, cluster, address, key, requestedAt, username, agentVersion }: MemberRequest) => ({
+  ...{ name, member: cluster, address: address || null, key: key || null, requestedAt },
+  ...{ username: username || null, agentVersion: agentVersion || null },
+})
 
 /** What the API behind the hub says, with what to do; everything else is as it is. */
 function refusedByHub(error: unknown, command: string): unknown {

@@ -1,4 +1,4 @@
-import type { DecideMember, MemberFacts, MemberRequest } from '#model'
+import type { DecideMember, LackedRights, MemberFacts, MemberRequest } from '#model'
 import type { ServedMembers } from '../types.ts'
 
 /** A member that lives and is monitored by our agent. */
@@ -19,6 +19,9 @@ export class SomeMembers implements ServedMembers {
   #requests: readonly MemberRequest[]
   #sets: readonly string[] = []
   readonly decide: DecideMember
+  /** nobody but administrators has any right, unless a test says otherwise */
+  administratorsDecide = true
+  lackedRights: LackedRights = () => Promise.resolve(['every right'])
 
   constructor(
     members: readonly MemberFacts[] = [],

@@ -1,9 +1,12 @@
 import { type ReactNode, useState } from 'react'
 import { Dialog } from '../../components/dialog.tsx'
 import { Jointed, Name } from '../../components/name.tsx'
-import type { ApiProblem, MemberDecision } from '../../contract.ts'
+import type { ApiProblem, MemberDecision, MemberDecisionsView } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
+import type { Answer } from '../../live/use-answer.ts'
+import { beginningSentence } from '../../model/format.ts'
+import { guidePath, Link } from '../../router.tsx'
 
 /** What is about to be decided: said before it is done. */
 export interface Asked {
@@ -128,8 +131,48 @@ function DecisionDialog({
   )
 }
 
+/** Which of these decisions whoever looks may not carry out, and what they lack for it. */
+export function Lacking({
+  decisions,
+  of,
+  onRetry,
+}: {
+  decisions: Answer<MemberDecisionsView>
+  of: readonly MemberDecision[]
+  onRetry: () => void
+}): ReactNode {
+  if (decisions.state === 'failed')
+    return (
+      <p className="fine lacking">
+        {beginningSentence(decisions.problem.message)}.{' '}
+        <button type="button" className="text-button" onClick={onRetry}>
+          Retry
+        </button>
+      </p>
+    )
+  if (decisions.state !== 'here') return null
+  const { may, lacks } = decisions.value
+  const missing = of.filter((decision) => !may.includes(decision))
+  if (missing.length === 0) return null
+  const rights = [...new Set(missing.flatMap((decision) => lacks[decision] ?? []))]
+  return (
+    <p className="fine lacking">
+      You may not {missing.join(', ')}. What is missing at the hub’s API:{' '}
+      {rights.map((right, place) => (
+        <span key={right}>
+          {place > 0 && ', '}
+          <span className="mono">
+            <Jointed text={right} />
+          </span>
+        </span>
+      ))}
+      . <Link to={guidePath('members')}>Who may decide</Link>
+    </p>
+  )
+}
+
 /** Buttons that decide, the question before each, and what was done after. */
-export function useDecisions(): {
+export function useDecisions(onDecided: () => void): {
   readonly ask: (asked: Asked) => void
   readonly shown: ReactNode
 } {
@@ -164,6 +207,7 @@ export function useDecisions(): {
           onDone={(lines) => {
             setAsked(null)
             setDone(lines)
+            onDecided()
           }}
         />
       )}

@@ -5,19 +5,20 @@ import { NotUpdated } from '../../components/not-updated.tsx'
 import { Pairs } from '../../components/pairs.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
-import { CLAIMS, type ClusterView } from '../../contract.ts'
+import { CLAIMS, type ClusterView, type MemberDecision, type MemberDecisionsView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useAtTime, useCluster, useHub, useLive } from '../../live/hooks.ts'
-import { useAnswer } from '../../live/use-answer.ts'
+import { type Answer, useAnswer } from '../../live/use-answer.ts'
+import { useMemberDecisions } from '../../live/use-member-decisions.ts'
 import { useMember } from '../../live/use-members.ts'
 import type { Need } from '../../model/cluster.ts'
 import { eventLine } from '../../model/events.ts'
-import { formatMoment, formatSpan } from '../../model/format.ts'
+import { beginningSentence, formatMoment, formatSpan } from '../../model/format.ts'
 import { certificateStateOf, type Member, type MemberCondition, memberStateOf } from '../../model/members.ts'
 import { clusterPath, Link, membersPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
-import { type Asked, useDecisions } from './decide.tsx'
+import { type Asked, Lacking, useDecisions } from './decide.tsx'
 import { CertificateEnd, Fact, MemberStateMark } from './member-parts.tsx'
 import { Requests } from './requests.tsx'
 
@@ -25,7 +26,8 @@ import { Requests } from './requests.tsx'
 export function MemberPage({ name }: { name: string }): ReactNode {
   const listed = useMember(name)
   const administrator = useSession()?.user?.administrator === true
-  const { ask, shown } = useDecisions()
+  const [decisions, again] = useMemberDecisions(name)
+  const { ask, shown } = useDecisions(again)
   const member = listed.state === 'here' ? listed.items[0] : undefined
   return (
     <>
@@ -33,7 +35,7 @@ export function MemberPage({ name }: { name: string }): ReactNode {
         {name}
       </PageHeading>
       {shown}
-      {administrator && listed.state !== 'off' && <Requests ask={ask} of={name} />}
+      {listed.state !== 'off' && <Requests ask={ask} decisions={decisions} again={again} of={name} />}
       {listed.state === 'waiting' ? (
         <Skeleton label="Loading the member" />
       ) : listed.state === 'failed' ? (
@@ -47,7 +49,7 @@ export function MemberPage({ name }: { name: string }): ReactNode {
       ) : (
         <>
           {listed.state === 'here' && <NotUpdated problem={listed.problem} onRetry={listed.again} />}
-          {administrator && <Ways member={member} ask={ask} />}
+          <Ways member={member} ask={ask} decisions={decisions} again={again} isTold={administrator} />
           <div className="member-panels">
             <Conditions member={member} />
             <Certificate member={member} />
@@ -91,30 +93,53 @@ function StatusLine({ member }: { member: Member }): ReactNode {
   )
 }
 
-/** What may be decided about it as it is now. Of one that asks, its requests say it. */
-function Ways({ member, ask }: { member: Member; ask: (asked: Asked) => void }): ReactNode {
-  const { name, accepted } = member
-  const state = memberStateOf(member)
-  if (state === 'detaching') return null
-  const button = (decision: Asked['decision'], word: string) => (
-    <button type="button" className="button" onClick={() => ask({ decision, member: name })}>
-      {word}
-    </button>
-  )
+/** What may be decided about it as it is now, by whoever looks. Of one that asks, its requests say it. */
+function Ways({
+  member,
+  ask,
+  decisions,
+  again,
+  isTold,
+}: {
+  member: Member
+  ask: (asked: Asked) => void
+  decisions: Answer<MemberDecisionsView>
+  again: () => void
+  /** who may nothing is told what is missing */
+  isTold: boolean
+}): ReactNode {
+  const { name } = member
+  const possible = waysOf(member)
+  const may = decisions.state === 'here' ? possible.filter((way) => decisions.value.may.includes(way)) : []
+  if (possible.length === 0) return null
   return (
-    <fieldset className="member-ways" aria-label={`Decide about ${name}`}>
-      {!accepted && state !== 'asks' && button('accept', 'Accept again…')}
-      {accepted && button('deny', 'Deny…')}
-      {button('revoke', 'Revoke…')}
-      {button('detach', 'Detach…')}
-    </fieldset>
+    <>
+      {may.length > 0 && (
+        <fieldset className="member-ways" aria-label={`Decide about ${name}`}>
+          {may.map((decision) => (
+            <button key={decision} type="button" className="button" onClick={() => ask({ decision, member: name })}>
+              {decision === 'accept' ? 'Accept again' : beginningSentence(decision)}…
+            </button>
+          ))}
+        </fieldset>
+      )}
+      {(isTold || may.length > 0) && <Lacking decisions={decisions} of={possible} onRetry={again} />}
+    </>
   )
+}
+
+function waysOf(member: Member): readonly MemberDecision[] {
+  const { accepted } = member
+  const state = memberStateOf(member)
+  if (state === 'detaching') return []
+  const isOut = !accepted && state !== 'asks'
+  return [...(isOut ? (['accept'] as const) : accepted ? (['deny'] as const) : []), 'revoke', 'detach']
 }
 
 /** Conditions of which True is no good news. */
 const badWhenTrue = new Set(['Deleting'])
 
-function needOfCondition({ type, status }: MemberCondition): Need {
+function needOfCondition({ type, status }: Pick<MemberCondition, 'type' | 'status'>): Need {
   if (status === 'Unknown') return 'unknown'
   return (status === 'True') === badWhenTrue.has(type) ? 'unhealthy' : 'healthy'
 }
@@ -126,42 +151,29 @@ function Conditions({ member: { conditions, taints } }: { member: Member }): Rea
       {conditions.length === 0 ? (
         <p className="fine">Nobody decided about it yet, so nothing is said of it.</p>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-        <section className="scroll-x" aria-label="Conditions, scrolling sideways" tabIndex={0}>
-          <table className="facts">
-            <thead>
-              <tr>
-                <th scope="col">Condition</th>
-                <th scope="col">Status</th>
-                <th scope="col">Why</th>
-                <th scope="col">For</th>
-              </tr>
-            </thead>
-            <tbody>
-              {conditions.map((condition) => (
-                <tr key={condition.type}>
-                  <th scope="row">
-                    <Jointed text={condition.type} />
-                  </th>
-                  <td>
-                    <HealthMark need={needOfCondition(condition)} word={condition.status} />
-                  </td>
-                  <td>
-                    <Jointed text={condition.message || condition.reason} />
-                    {condition.message !== '' && <span className="sub mono">{condition.reason}</span>}
-                  </td>
-                  <td>
-                    {condition.since === null ? (
-                      <Missing why="the condition does not say" focusable />
-                    ) : (
-                      <Age at={condition.since} focusable />
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <ul className="conditions">
+          {conditions.map(({ type, status, reason, message, since }) => (
+            <li key={type} className="condition">
+              <b>
+                <Jointed text={type} />
+              </b>
+              <HealthMark need={needOfCondition({ type, status })} word={status} />
+              <span className="as-of">
+                {since === null ? (
+                  <Missing why="the condition does not say since when" focusable />
+                ) : (
+                  <>
+                    for <Age at={since} focusable />
+                  </>
+                )}
+              </span>
+              <p>
+                <Jointed text={message || reason} />
+                {message !== '' && <span className="sub mono">{reason}</span>}
+              </p>
+            </li>
+          ))}
+        </ul>
       )}
       {taints.length > 0 && (
         <ul className="tags" aria-label="Taints">
@@ -201,11 +213,11 @@ function Certificate({ member }: { member: Member }): ReactNode {
           </Fact>
           <Fact name="Ends">
             <CertificateEnd member={member} />
-            {certificateUntil !== null && <span className="sub">{formatMoment(certificateUntil)}</span>}
+            {certificateUntil !== null && <Exactly at={certificateUntil} />}
           </Fact>
           <Fact name="Next renewal">
             <Moment at={renewsFrom} />
-            <span className="sub">late after {formatMoment(renewBy)}</span>
+            <Exactly at={renewBy} words="late after" />
           </Fact>
         </dl>
       )}
@@ -219,10 +231,25 @@ function Moment({ at }: { at: number }): ReactNode {
   return (
     <>
       {text}
-      <span className="sub">{formatMoment(at)}</span>
+      <Exactly at={at} />
     </>
   )
 }
+
+/** The moment here and in UTC; neither is broken in itself. */
+const Exactly = ({ at, words = '' }: { at: number; words?: string }): ReactNode => (
+  <span className="sub">
+    {words}{' '}
+    {formatMoment(at)
+      .split(' · ')
+      .map((part, place) => (
+        <span key={part}>
+          {place > 0 && ' · '}
+          <span className="whole">{part}</span>
+        </span>
+      ))}
+  </span>
+)
 
 function Identity({ member }: { member: Member }): ReactNode {
   const { transport, createdAt, sets, labels } = member
@@ -274,7 +301,7 @@ function Amounts({ member: { capacity, allocatable } }: { member: Member }): Rea
       {names.length === 0 ? (
         <p className="fine">It has told none.</p>
       ) : (
-        <table className="facts">
+        <table className="facts amounts">
           <thead>
             <tr>
               <th scope="col">Resource</th>
@@ -323,13 +350,16 @@ function Rights({ member: { name, accepted, claims } }: { member: Member }): Rea
       ) : (
         <p>It may read its own ManagedCluster, {name}, and nothing else.</p>
       )}
-      <h3>On its own cluster</h3>
+      <h3>On its own cluster, as it tells</h3>
       {onCluster === undefined ? (
         <p className="fine">It has not told; that was chosen where it joined.</p>
       ) : (
-        <p>
-          <Jointed text={onCluster} />
-        </p>
+        <>
+          <p>
+            <Jointed text={onCluster} />
+          </p>
+          <p className="fine">The member says so; the hub cannot look. Roles on the cluster decide.</p>
+        </>
       )}
     </section>
   )

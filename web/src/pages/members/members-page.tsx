@@ -9,6 +9,7 @@ import { EmptySet, SetChoice } from '../../components/set-choice.tsx'
 import { Empty, Failure, Skeleton } from '../../components/states.tsx'
 import { Age, Flash, Missing } from '../../components/text.tsx'
 import { useSetName } from '../../live/use-cluster-set.ts'
+import { useMemberDecisions } from '../../live/use-member-decisions.ts'
 import { type Listed, useMembers } from '../../live/use-members.ts'
 import { type Member, severityOfMember } from '../../model/members.ts'
 import { accessPath, guidePath, Link, membersPath } from '../../router.tsx'
@@ -123,12 +124,13 @@ const fields = {
 function MemberList(): ReactNode {
   const listed = useMembers()
   const administrator = useSession()?.user?.administrator === true
-  const { ask, shown } = useDecisions()
+  const [decisions, again] = useMemberDecisions()
+  const { ask, shown } = useDecisions(again)
   return (
     <>
       <PageHeading title="Members">Members</PageHeading>
       {shown}
-      {administrator && listed.state !== 'off' && <Requests ask={ask} />}
+      {listed.state !== 'off' && <Requests ask={ask} decisions={decisions} again={again} />}
       <List listed={listed} administrator={administrator} />
     </>
   )

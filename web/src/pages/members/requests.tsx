@@ -3,18 +3,40 @@ import { Jointed, Name } from '../../components/name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { Failure } from '../../components/states.tsx'
 import { Age, Missing } from '../../components/text.tsx'
+import type { MemberDecision, MemberDecisionsView } from '../../contract.ts'
+import type { Answer } from '../../live/use-answer.ts'
 import { useMemberRequests } from '../../live/use-members.ts'
-import { formatCount, plural } from '../../model/format.ts'
+import { beginningSentence, formatCount, plural } from '../../model/format.ts'
 import { type MemberRequest, requestsByMember, shortKey } from '../../model/members.ts'
-import type { Asked } from './decide.tsx'
+import { useSession } from '../../session.ts'
+import { type Asked, Lacking } from './decide.tsx'
 import { Fact } from './member-parts.tsx'
 
 const stepOfShown = 50
 
-/** Who asks to be a member, with what tells them apart; each waits for a person. */
-export function Requests({ ask, of }: { ask: (asked: Asked) => void; of?: string }): ReactNode {
+interface RequestsProps {
+  readonly ask: (asked: Asked) => void
+  readonly decisions: Answer<MemberDecisionsView>
+  /** asks again what may be decided, and for whoever is no administrator who asks */
+  readonly again: () => void
+  /** those of one cluster alone */
+  readonly of?: string
+}
+
+/** Who asks to be a member, for administrators and for whoever may decide it. */
+export function Requests(props: RequestsProps): ReactNode {
+  const administrator = useSession()?.user?.administrator === true
+  if (administrator) return <Streamed {...props} />
+  const { decisions } = props
+  if (decisions.state !== 'here' || !answers.some((decision) => decisions.value.may.includes(decision))) return null
+  return <Asking {...props} requests={decisions.value.requests} total={decisions.value.waiting} />
+}
+
+/** What answers a request. */
+const answers = ['accept', 'deny'] as const
+
+function Streamed(props: RequestsProps): ReactNode {
   const listed = useMemberRequests()
-  const [most, setMost] = useState(stepOfShown)
   if (listed.state === 'failed')
     return <Failure problem={listed.problem} onRetry={listed.again} title="The requests to join could not be loaded" />
   if (listed.state === 'unread')
@@ -24,7 +46,30 @@ export function Requests({ ask, of }: { ask: (asked: Asked) => void; of?: string
       </p>
     )
   if (listed.state !== 'here') return null
-  const asking = requestsByMember(listed.items.filter(({ member }) => of === undefined || member === of))
+  return (
+    <Asking {...props} requests={listed.items} total={listed.total}>
+      <NotUpdated problem={listed.problem} onRetry={listed.again} />
+    </Asking>
+  )
+}
+
+/** Requests with what tells them apart; each waits for a person. */
+function Asking({
+  ask,
+  decisions,
+  again,
+  of,
+  requests: all,
+  total,
+  children,
+}: RequestsProps & {
+  readonly requests: readonly MemberRequest[]
+  readonly total: number
+  readonly children?: ReactNode
+}): ReactNode {
+  const [most, setMost] = useState(stepOfShown)
+  const may = decisions.state === 'here' ? decisions.value.may : []
+  const asking = requestsByMember(all.filter(({ member }) => of === undefined || member === of))
   if (asking.length === 0) return of === undefined ? <p className="fine nobody-asks">Nobody asks to join.</p> : null
   const count = asking.reduce((sum, [, requests]) => sum + requests.length, 0)
   return (
@@ -32,7 +77,8 @@ export function Requests({ ask, of }: { ask: (asked: Asked) => void; of?: string
       <div className="panel-head">
         <h2 id="requests">{plural(count, 'request')} to join</h2>
       </div>
-      <NotUpdated problem={listed.problem} onRetry={listed.again} />
+      {children}
+      <Lacking decisions={decisions} of={answers} onRetry={again} />
       <ul>
         {asking.slice(0, most).map(([member, requests]) => (
           <li key={member}>
@@ -48,7 +94,7 @@ export function Requests({ ask, of }: { ask: (asked: Asked) => void; of?: string
             </p>
             <ul>
               {requests.map((request) => (
-                <Request key={request.name} request={request} ask={ask} />
+                <Request key={request.name} request={request} ask={ask} may={may} />
               ))}
             </ul>
           </li>
@@ -59,11 +105,22 @@ export function Requests({ ask, of }: { ask: (asked: Asked) => void; of?: string
           and {formatCount(asking.length - most)} more
         </button>
       )}
+      {of === undefined && total > all.length && (
+        <p className="fine">{formatCount(total - all.length)} more wait; they come when some of these are decided.</p>
+      )}
     </section>
   )
 }
 
-function Request({ request, ask }: { request: MemberRequest; ask: (asked: Asked) => void }): ReactNode {
+function Request({
+  request,
+  ask,
+  may,
+}: {
+  request: MemberRequest
+  ask: (asked: Asked) => void
+  may: readonly MemberDecision[]
+}): ReactNode {
   const { name, member, key } = request
   const about = { member, request: name, facts: <RequestFacts request={request} /> }
   const which = `${member}${key ? `, key ${shortKey(key)}` : ''}`
@@ -71,22 +128,19 @@ function Request({ request, ask }: { request: MemberRequest; ask: (asked: Asked)
     <li className="request">
       <RequestFacts request={request} />
       <span className="request-ways">
-        <button
-          type="button"
-          className="button is-primary"
-          onClick={() => ask({ ...about, decision: 'accept' })}
-          aria-label={`Accept ${which}`}
-        >
-          Accept
-        </button>
-        <button
-          type="button"
-          className="button"
-          onClick={() => ask({ ...about, decision: 'deny' })}
-          aria-label={`Deny ${which}`}
-        >
-          Deny
-        </button>
+        {answers
+          .filter((decision) => may.includes(decision))
+          .map((decision) => (
+            <button
+              key={decision}
+              type="button"
+              className={decision === 'accept' ? 'button is-primary' : 'button'}
+              onClick={() => ask({ ...about, decision })}
+              aria-label={`${beginningSentence(decision)} ${which}`}
+            >
+              {beginningSentence(decision)}
+            </button>
+          ))}
       </span>
     </li>
   )

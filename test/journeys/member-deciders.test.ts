@@ -1,0 +1,101 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type KubernetesHub, kubectlOf, kubernetesHub, noKubernetesHub } from '../member-hub.ts'
+import { clusterpulse, eventually, type Running } from '../process.ts'
+
+const why = noKubernetesHub()
+
+/** A real kube-apiserver evaluates the RBAC; the role `api` runs with what `deploy/` grants its account. */
+describe.skipIf(why !== undefined)(
+  `who decides about members of a hub on Kubernetes${why === undefined ? '' : ` (not run: ${why})`}`,
+  () => {
+    let folder: string
+    let members: Running
+    let agent: Running | undefined
+    let hub: KubernetesHub
+    let kubectl: ReturnType<typeof kubectlOf>
+
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'deciders-'))
+      const size = ['--clusters', '1', '--nodes', '2', '--pods', '10']
+      members = clusterpulse(['simulate', ...size, '--kubeconfig-out', join(folder, 'members')])
+      await members.says(/kubeconfig in/)
+      const env = { TOKEN_REVIEW: 'true', ADMIN_USERS: 'system:serviceaccount:default:bob' }
+      hub = await kubernetesHub(folder, { receivesAgents: true, env })
+      kubectl = kubectlOf(hub.kubeconfig)
+      await kubectl(['apply', '-f', 'deploy/components/token-review/role.yaml'])
+      for (const name of ['ann', 'bob']) await kubectl(['create', 'serviceaccount', name])
+    }, 180_000)
+    afterAll(async () => {
+      for (const one of [agent, hub, members]) await one?.[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+    })
+
+    const tokenOf = async (name: string) => (await kubectl(['create', 'token', name])).trim()
+    async function ask(token: string, path: string, body?: object) {
+      const answer = await fetch(`${hub.page}/api/v2/members/${path}`, {
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        ...(body && { method: 'POST', body: JSON.stringify(body) }),
+      })
+      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
+    }
+
+    it('is said by RBAC alone: not by the page’s own administrators, and at once when a binding comes or goes', async () => {
+      const connect = clusterpulse(['connect', 'edge', '--kubeconfig', hub.kubeconfig])
+      expect(await connect.ended(), connect.stderr()).toBe(0)
+      const token = /npx clusterpulse join (\S+)/.exec(connect.stdout())?.[1] ?? ''
+      const machine = ['--kubeconfig', join(folder, 'members'), '--buffer-dir', join(folder, 'edge')]
+      agent = clusterpulse(['join', token, ...machine], { env: { HEALTH_ADDRESS: '127.0.0.1:0' } })
+      await eventually(
+        async () => agent?.stderr() ?? '',
+        (said) => /waiting: /.test(said),
+        60_000,
+      )
+      const [ann, bob] = [await tokenOf('ann'), await tokenOf('bob')]
+      // bob administrates the page, and sees who asks there; he may not decide.
+      const looked = await fetch(`${hub.page}/api/v2/rows/memberrequests`, {
+        headers: { authorization: `Bearer ${bob}` },
+      })
+      expect(looked.status).toBe(200)
+      for (const who of [ann, bob]) {
+        expect(await ask(who, 'decisions')).toMatchObject({
+          status: 200,
+          body: { may: [], requests: [], rule: 'rights' },
+        })
+        expect(await ask(who, 'edge/accept', {})).toMatchObject({ status: 403, body: { code: 'rights_missing' } })
+      }
+      const role = 'clusterrolebinding/ann-decides'
+      const bind = ['create', 'clusterrolebinding', 'ann-decides', '--clusterrole=clusterpulse-member-deciders']
+      await kubectl([...bind, '--serviceaccount=default:ann'])
+      const told = await eventually(
+        () => ask(ann, 'decisions?member=edge'),
+        ({ body }) => (body.may as string[]).includes('accept'),
+        20_000,
+      )
+      expect(told.body).toMatchObject({ may: ['accept', 'deny', 'detach'], requests: [{ member: 'edge' }] })
+      expect(told.body.lacks).toEqual({ revoke: ['list secrets in clusterpulse', 'delete secrets in clusterpulse'] })
+      const accepted = await ask(ann, 'edge/accept', {})
+      expect([accepted.status, accepted.body]).toEqual([
+        200,
+        { done: [expect.stringMatching(/is approved/), 'edge is accepted as a member'] },
+      ])
+      expect(await kubectl(['get', 'managedcluster', 'edge', '-o', 'jsonpath={.spec.hubAcceptsClient}'])).toBe('true')
+      expect((await ask(bob, 'edge/deny', {})).status).toBe(403)
+      await kubectl(['delete', role])
+      await eventually(
+        () => ask(ann, 'decisions?member=edge'),
+        ({ body }) => (body.may as string[]).length === 0,
+        20_000,
+      )
+      expect((await ask(ann, 'edge/detach', {})).status).toBe(403)
+      const trail = await eventually(
+        () => hub.trail(),
+        (entries) => entries.some(({ route }) => /members\/:name\/:decision/.test(route)),
+      )
+      const mine = trail.filter(({ route, kind }) => /members\/:name/.test(route) && kind === 'administration')
+      expect(mine).toMatchObject([{ username: 'system:serviceaccount:default:ann', resource: 'managedcluster edge' }])
+    }, 240_000)
+  },
+)
