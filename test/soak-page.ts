@@ -2,8 +2,9 @@
  * `npm run soak page -- [minutes] [changes per second] [clusters] [pods of each]`: somebody types, clicks and scrolls through all pods of a
  * fleet that never rests; ends with 1 where the page answers late, shows a blank row, holds the browser up while it scrolls, or grows.
  * Times of interactions are the browser's (Event Timing); of tasks the thread's own time counts, so that a loaded machine is no fault
- * of the page.
+ * of the page. How many programs wanted a processor meanwhile stands in each line.
  */
+import { availableParallelism, loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CDPSession, Page } from 'playwright-core'
 import { type RowsPart, Table, type TableRow } from '#model'
@@ -228,7 +229,7 @@ while (performance.now() < until) {
       .sort((a, b) => b.ms - a.ms)
       .slice(0, 3)
       .map(({ ms, what }) => `${ms.toFixed()} (${what})`)
-      .join(' | ')}  all rows loaded in ${(loadedMs / 1000).toFixed(1)} s`,
+      .join(' | ')}  all rows loaded in ${(loadedMs / 1000).toFixed(1)} s  load ${loadavg()[0]?.toFixed(1)}`,
   )
   for (const { ms, what } of long) faults.push(`a task of ${ms.toFixed()} ms while it scrolled: ${what}`)
 }
@@ -237,7 +238,9 @@ const sorted = interactions.map(({ duration }) => duration).sort((a, b) => b - a
 const inp = sorted[Math.floor(sorted.length / 50)] ?? 0
 const [early = 0, late = 0] = [heaps[Math.min(1, heaps.length - 1)], heaps.at(-1)]
 console.log(
-  `${moves.count} pods moved (${(moves.count / ((performance.now() - start) / 1000)).toFixed()} a second); ${interactions.length} interactions, INP ${inp} ms; ${blank} blank lines in ${frames} frames; heap ${early.toFixed(1)} MB, then ${late.toFixed(1)} MB`,
+  `${moves.count} pods moved (${(moves.count / ((performance.now() - start) / 1000)).toFixed()} a second); ${interactions.length} interactions, INP ${inp} ms; ${blank} blank lines in ${frames} frames; heap ${early.toFixed(1)} MB, then ${late.toFixed(1)} MB; load ${loadavg()
+    .map((load) => load.toFixed(1))
+    .join(', ')} on ${availableParallelism()} processors`,
 )
 if (inp > MOST_INP_MS) faults.push(`INP is ${inp} ms`)
 if (blank > 0) faults.push(`${blank} blank lines`)
