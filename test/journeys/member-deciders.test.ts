@@ -21,13 +21,13 @@ describe.skipIf(why !== undefined)(
       folder = await mkdtemp(join(tmpdir(), 'deciders-'))
       const size = ['--clusters', '1', '--nodes', '2', '--pods', '10']
       members = clusterpulse(['simulate', ...size, '--kubeconfig-out', join(folder, 'members')])
-      await members.says(/kubeconfig in/)
+      await members.says(/kubeconfig in/, 120_000)
       const env = { TOKEN_REVIEW: 'true', ADMIN_USERS: 'system:serviceaccount:default:bob' }
       hub = await kubernetesHub(folder, { receivesAgents: true, env })
       kubectl = kubectlOf(hub.kubeconfig)
       await kubectl(['apply', '-f', 'deploy/components/token-review/role.yaml'])
       for (const name of ['ann', 'bob']) await kubectl(['create', 'serviceaccount', name])
-    }, 180_000)
+    }, 400_000)
     afterAll(async () => {
       for (const one of [agent, hub, members]) await one?.[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
@@ -51,7 +51,7 @@ describe.skipIf(why !== undefined)(
       await eventually(
         async () => agent?.stderr() ?? '',
         (said) => /waiting: /.test(said),
-        60_000,
+        180_000,
       )
       const [ann, bob] = [await tokenOf('ann'), await tokenOf('bob')]
       // bob administrates the page, and sees who asks there; he may not decide.
@@ -72,7 +72,7 @@ describe.skipIf(why !== undefined)(
       const told = await eventually(
         () => ask(ann, 'decisions?member=edge'),
         ({ body }) => (body.may as string[]).includes('accept'),
-        20_000,
+        60_000,
       )
       expect(told.body).toMatchObject({ may: ['accept', 'deny', 'detach'], requests: [{ member: 'edge' }] })
       expect(told.body.lacks).toEqual({ revoke: ['list secrets in clusterpulse', 'delete secrets in clusterpulse'] })
@@ -87,7 +87,7 @@ describe.skipIf(why !== undefined)(
       await eventually(
         () => ask(ann, 'decisions?member=edge'),
         ({ body }) => (body.may as string[]).length === 0,
-        20_000,
+        60_000,
       )
       expect((await ask(ann, 'edge/detach', {})).status).toBe(403)
       const trail = await eventually(
@@ -96,6 +96,6 @@ describe.skipIf(why !== undefined)(
       )
       const mine = trail.filter(({ route, kind }) => /members\/:name/.test(route) && kind === 'administration')
       expect(mine).toMatchObject([{ username: 'system:serviceaccount:default:ann', resource: 'managedcluster edge' }])
-    }, 240_000)
+    }, 600_000)
   },
 )

@@ -183,7 +183,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await dialog(hers).getByRole('button', { name: 'Deny edge-8' }).click()
       await shown(dialog(hers).getByRole('alert')).toMatch(/alice may not deny edge-8; lacking[\s\S]*rights_missing/)
       expect(members.served.requests.requests().map(({ cluster }) => cluster)).toEqual(['edge-8'])
-    }, 120_000)
+    }, 300_000)
   })
 
   it('shows states in words, and is clean to axe with requests, members and one of them', async () => {

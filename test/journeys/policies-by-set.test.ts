@@ -35,20 +35,20 @@ describe.skipIf(noBrowser !== undefined)('a policy by set of clusters', () => {
     folder = await mkdtemp(join(tmpdir(), 'by-set-'))
     const size = ['--clusters', '2', '--nodes', '3', '--pods', '20']
     members = clusterpulse(['simulate', ...size, '--kubeconfig-out', join(folder, 'members')])
-    await members.says(/kubeconfig in/)
+    await members.says(/kubeconfig in/, 120_000)
     const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', '0']
     const data = join(folder, 'hub')
     hub = clusterpulse(['up', '--kubeconfig', join(folder, 'members'), '--data-dir', data, ...ports], {
       env: { TRUSTED_PROXY_SECRET: SECRET, TOKEN_REVIEW: 'true', ADMIN_USERS: ADMIN },
     })
-    base = (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/, 60_000))[1] ?? ''
+    base = (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/, 180_000))[1] ?? ''
     kube = createKubeClient(await accessForContext(await loadKubeconfig([join(data, 'kubeconfig')])))
     token = await tokenOf('ann')
     browser = await openBrowser()
     await Promise.all([joins('east'), joins('west')])
     await kube.create(resource(managedClusterSet, false), { metadata: { name: 'prod' }, spec: {} } as never)
     await kube.create(resource(monitorAccessPolicy, true), policy as never)
-  }, 240_000)
+  }, 480_000)
   afterAll(async () => {
     await browser?.close()
     await kube?.[Symbol.asyncDispose]()
@@ -92,7 +92,7 @@ describe.skipIf(noBrowser !== undefined)('a policy by set of clusters', () => {
     await eventually(
       () => kube.get(managedClusters, { name }),
       (member) => member?.spec?.hubAcceptsClient === true,
-      60_000,
+      180_000,
     )
   }
 
@@ -166,5 +166,5 @@ describe.skipIf(noBrowser !== undefined)('a policy by set of clusters', () => {
     const after = stream.events.length
     await expect.poll(() => stream.events.length, { timeout: 60_000 }).toBeGreaterThan(after + 2)
     expect(said(after).filter((data) => data.includes('east'))).toEqual([])
-  }, 300_000)
+  }, 600_000)
 })

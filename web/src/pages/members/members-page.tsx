@@ -63,7 +63,7 @@ const columns: readonly Column<Member>[] = [
     id: 'sets',
     header: 'Sets',
     width: 190,
-    least: 100,
+    least: 88,
     value: ({ sets }) => sets.join(' '),
     cell: ({ sets }) => <Name text={sets.join(', ')} />,
   },
@@ -78,7 +78,7 @@ const columns: readonly Column<Member>[] = [
   {
     id: 'certificate',
     header: 'Certificate ends',
-    width: 140,
+    width: 132,
     align: 'end',
     kind: 'time',
     value: ({ certificateUntil }) => certificateUntil,
