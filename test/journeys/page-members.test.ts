@@ -146,7 +146,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const page = await visits.visit(`${base}/members`)
       // Ada administrates the page, and no more.
       await shown(page).toContain('1 request to join')
-      await shown(page).toMatch(/You may not accept, deny\. What is missing at the hub’s API: .*managedclusters/)
+      await shown(page).toMatch(/You may not accept or deny\. What is missing at the hub’s API: .*managedclusters/)
       expect(await page.locator('.request').getByRole('button').count()).toBe(0)
       expect(await complaintsOf(page)).toEqual([])
       hub.gateway.visitor = alice

@@ -131,6 +131,8 @@ function DecisionDialog({
   )
 }
 
+const either = new Intl.ListFormat('en', { type: 'disjunction' })
+
 /** Which of these decisions whoever looks may not carry out, and what they lack for it. */
 export function Lacking({
   decisions,
@@ -157,7 +159,7 @@ export function Lacking({
   const rights = [...new Set(missing.flatMap((decision) => lacks[decision] ?? []))]
   return (
     <p className="fine lacking">
-      You may not {missing.join(', ')}. What is missing at the hub’s API:{' '}
+      You may not {either.format(missing)}. What is missing at the hub’s API:{' '}
       {rights.map((right, place) => (
         <span key={right}>
           {place > 0 && ', '}
