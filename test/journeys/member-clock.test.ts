@@ -173,8 +173,8 @@ describe.skipIf(why !== undefined)(`members by wrong clocks${why === undefined ?
       await hub.says('before', AVAILABLE, THERE)
       // A member that comes again shows what was signed by the wrong clock.
       await member.kill('SIGKILL')
-      machine(`${offset}-before`, [])
       await hub.says('before', AVAILABLE, 'Unknown ManagedClusterStreamLost')
+      machine(`${offset}-before`, [])
       await hub.says('before', AVAILABLE, THERE)
       machine(`${offset}-after`, [await hub.tokenFor('after')])
       await hub.says('after', AVAILABLE, THERE)

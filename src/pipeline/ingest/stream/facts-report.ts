@@ -63,6 +63,8 @@ export class FactsReport implements AsyncDisposable {
   #isDue({ reported, reportedAt, next }: Entry, facts: AgentFacts): boolean {
     if (next || !reported) return true
     const passed = this.#options.clock.now() - reportedAt
+    // Our clock was set back: what was told by it then is of the future now.
+    if (passed < 0) return true
     // A backlog that shrinks is watched by people; that it is gone is told at once.
     if (reported.bufferedBatches > 0 && facts.bufferedBatches === 0) return true
     const isCatchingUp = reported.bufferedBatches > 0 && facts.bufferedBatches !== reported.bufferedBatches
