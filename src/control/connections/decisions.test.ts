@@ -47,6 +47,17 @@ describe('settingsOf', () => {
     ).toBe(timeoutMs)
   })
 
+  it('takes labels of the spec, and of the object the set that its member is in, which counts', () => {
+    const set = 'cluster.open-cluster-management.io/clusterset'
+    const labelled = (labels: Record<string, string>, ofSpec: Record<string, string>) => {
+      const { metadata, ...rest } = aConnection({ labels: ofSpec })
+      return settingsOf({ ...rest, metadata: { ...metadata, labels } }, defaults).facts.labels
+    }
+    expect(labelled({ [set]: 'prod', team: 'a' }, { environment: 'x' })).toEqual({ [set]: 'prod', environment: 'x' })
+    expect(labelled({ [set]: 'prod' }, { [set]: 'lab' })).toEqual({ [set]: 'prod' })
+    expect(labelled({}, { [set]: 'lab' })).toEqual({ [set]: 'lab' })
+  })
+
   it('says how often operators are read, which nothing else tells whoever shows them', () => {
     const { facts } = settingsOf(aConnection({}), { ...defaults, operatorScanIntervalMs: 120_000 })
     expect(facts.operatorScanIntervalMs).toBe(120_000)

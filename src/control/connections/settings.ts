@@ -3,7 +3,7 @@ import type { KubeletWay } from '#collect'
 import type { ClusterConnection, ClusterConnectionSpec } from '#kinds'
 import type { BuiltInResource } from '#metricsource'
 import type { ConnectionFacts } from '#model'
-import { seconds } from '#model'
+import { CLUSTER_SET_LABEL, seconds } from '#model'
 
 /** What counts where a connection names nothing; ms. */
 export interface Defaults {
@@ -62,7 +62,7 @@ export function settingsOf(
     facts: {
       displayName: spec.displayName || metadata.name,
       endpoint: spec.endpoint ?? '',
-      labels: { ...spec.labels },
+      labels: labelsOf(metadata.labels, spec.labels),
       mode: receivesAgents && spec.collectionMode === 'push' ? 'push' : 'pull',
       intervalMs: interval.ms,
       timeoutMs: timeout.ms,
@@ -72,6 +72,15 @@ export function settingsOf(
     },
     adjustments: [...interval.adjustments, ...timeout.adjustments],
   }
+}
+
+/** Those of the spec, which policies select by; and its set, which its member brings as a label of the object. */
+function labelsOf(
+  ofObject: Readonly<Record<string, string>> = {},
+  ofSpec: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const set = ofObject[CLUSTER_SET_LABEL]
+  return { ...ofSpec, ...(set !== undefined && { [CLUSTER_SET_LABEL]: set }) }
 }
 
 /** 0, less, or nothing: the default. Below the minimum: the minimum. */
