@@ -48,6 +48,8 @@ interface Machine {
   readonly secret: string
   readonly token: string
   readonly folder: string
+  /** when it was made, ms since the Unix epoch */
+  readonly at: number
 }
 
 /** What became of it all. */
@@ -212,12 +214,12 @@ export class JoinKills implements AsyncDisposable {
     while (this.killed.machines < kills) {
       const cluster = parseClusterName(`m${this.#machines.length}`)
       const folder = join(this.#folder, 'machines', cluster)
-      const place = this.#machines.push({ cluster, folder, secret: '', token: '' }) - 1
+      const place = this.#machines.push({ cluster, folder, secret: '', token: '', at: Date.now() }) - 1
       const secret = await patiently(() =>
         new JoinTokens({ hub: this.kube, namespace: NAMESPACE, clock: systemClock }).issue(cluster, HOUR_MS),
       )
       const ends = this.#ends ?? { addresses: [], caFingerprint: '' }
-      const machine = { cluster, folder, secret, token: encodeJoinText({ cluster, secret, ...ends }) }
+      const machine = { cluster, folder, secret, token: encodeJoinText({ cluster, secret, ...ends }), at: Date.now() }
       this.#machines[place] = machine
       try {
         await this.#joins(machine, kills)
@@ -325,7 +327,7 @@ export class JoinKills implements AsyncDisposable {
     const stored = await patiently(() => this.kube.listAll(managedClusters, {}))
     const strangers = stored.filter(({ metadata }) => !names.some((name) => name === metadata.name))
     if (strangers.length > 0) found(`${strangers.length} ManagedClusters nobody asked for`)
-    for (const { cluster, folder, secret, token } of this.#machines) {
+    for (const { cluster, folder, secret, token, at } of this.#machines) {
       const identity = await new IdentityFiles(join(folder, 'identity')).member()
       if (!identity) {
         found(`${cluster} has no certificate`)
@@ -342,7 +344,9 @@ export class JoinKills implements AsyncDisposable {
       const { members, waits } = await patiently(() => this.#known(cluster))
       if (!members[0]?.spec?.hubAcceptsClient) found(`the hub lost ${cluster}`)
       const keys = new Set(waits.map((request) => keyOf(request as Parameters<typeof keyOf>[0])))
-      if (waits.length !== 1 || keys.size !== 1)
+      // An hour after its decision a request is cleaned up.
+      const isForgotten = waits.length === 0 && Date.now() - at > HOUR_MS
+      if (!isForgotten && (waits.length !== 1 || keys.size !== 1))
         found(`${cluster} asked by ${waits.length} requests of ${keys.size} keys`)
       if (members[0] && certificatesOf(members[0]).length !== 1) found(`${cluster} was given several certificates`)
       const key = { name: cluster, namespace: NAMESPACE }
