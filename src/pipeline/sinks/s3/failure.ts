@@ -5,7 +5,7 @@ import { SinkError, type SinkErrorClass } from '../sink.ts'
 const BY_NAME: readonly (readonly [RegExp, SinkErrorClass, string])[] = [
   [/^NoSuchBucket$/, 'terminal', 'there is no such bucket: make it, or change the endpoint'],
   [
-    /^(InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|TokenRefreshRequired)$/,
+    /^(InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|TokenRefreshRequired|XAdminUserNotFound)$/,
     'terminal',
     'the store does not take the credentials of the Secret: give accessKeyID and secretAccessKey that may write',
   ],
