@@ -54,12 +54,17 @@ export function noRealApiServer(
 
 /**
  * @param services the network of Services; its certificate is for the first address there, too
- * @param options clientCa: PEM of the CA whose client certificates it takes. assets: of which version; default the usual one
+ * @param options clientCa: PEM of the CA whose client certificates it takes. assets: of which version; default the usual one.
+ * asksServices: it asks the addresses behind Services (default), as no proxy of a node is here; else the name of an ExternalName
  * @returns undefined where no server is named; with CI_REQUIRE_ALL=1 that is an error.
  */
 export async function startRealApiServer(
   services = '10.0.0.0/24',
-  { clientCa, assets = 'KUBEBUILDER_ASSETS' }: { readonly clientCa?: string; readonly assets?: Assets } = {},
+  {
+    clientCa,
+    assets = 'KUBEBUILDER_ASSETS',
+    asksServices = true,
+  }: { readonly clientCa?: string; readonly assets?: Assets; readonly asksServices?: boolean } = {},
 ): Promise<RealApiServer | undefined> {
   const missing = noRealApiServer(assets)
   if (missing !== undefined) {
@@ -68,14 +73,20 @@ export async function startRealApiServer(
   }
   for (let attempt = 1; ; attempt++)
     try {
-      return await startOnce(process.env[assets] ?? '', services, clientCa)
+      return await startOnce(process.env[assets] ?? '', { services, clientCa, asksServices })
     } catch (error) {
       // A port that was free when it was chosen may be taken by the time a program binds it.
       if (attempt === 3 || !String(error).includes('address already in use')) throw error
     }
 }
 
-async function startOnce(folder: string, services: string, clientCa?: string): Promise<RealApiServer> {
+interface How {
+  readonly services: string
+  readonly clientCa: string | undefined
+  readonly asksServices: boolean
+}
+
+async function startOnce(folder: string, how: How): Promise<RealApiServer> {
   const dir = await mkdtemp(join(tmpdir(), 'real-apiserver-'))
   const children: Child[] = []
   const stop = async () => {
@@ -83,7 +94,7 @@ async function startOnce(folder: string, services: string, clientCa?: string): P
     await rm(dir, { recursive: true, force: true })
   }
   try {
-    return await start(folder, dir, { services, clientCa, children, stop })
+    return await start(folder, dir, { ...how, children, stop })
   } catch (error) {
     const log = children.map((child) => child.log()).join('\n')
     await stop()
@@ -94,12 +105,7 @@ async function startOnce(folder: string, services: string, clientCa?: string): P
 async function start(
   folder: string,
   dir: string,
-  {
-    services,
-    clientCa,
-    children,
-    stop,
-  }: { services: string; clientCa: string | undefined; children: Child[]; stop: () => Promise<void> },
+  { services, clientCa, asksServices, children, stop }: How & { children: Child[]; stop: () => Promise<void> },
 ): Promise<RealApiServer> {
   const [etcdPort, peerPort, port] = await Promise.all([freePort(), freePort(), freePort()])
   const etcdUrl = `http://127.0.0.1:${etcdPort}`
@@ -133,8 +139,7 @@ async function start(
     '--enable-bootstrap-token-auth=true',
     ...(clientCa ? [`--client-ca-file=${clients}`] : []),
     `--service-cluster-ip-range=${services}`,
-    // No proxy of a node gives Services their addresses: it asks those behind them.
-    '--enable-aggregator-routing=true',
+    `--enable-aggregator-routing=${asksServices}`,
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-key-file=${keyFile}`,
     `--service-account-signing-key-file=${keyFile}`,
