@@ -38,9 +38,14 @@ const LABEL = 'clusterpulse.io/join-token'
 const RECORD_KEY = 'record'
 /** A spent token is remembered, so that its second use is told from a guess. */
 const KEPT_MS = 24 * 3_600_000
+/** No token lives longer; an end that is further away was told by a clock that has been set back since. */
+const LONGEST_LIFE_MS = 25 * 3_600_000
 const CONFLICT_ATTEMPTS = 5
 /** Between two looks for those that are to be forgotten: each reads all. */
 const TIDY_EVERY_MS = 600_000
+
+const hasEnded = ({ expiresAt }: TokenRecord, now: number): boolean =>
+  expiresAt <= now || expiresAt > now + LONGEST_LIFE_MS
 
 /** Tokens that let a machine ask for membership: of one cluster, for one key, for a while. */
 export class JoinTokens {
@@ -86,7 +91,7 @@ export class JoinTokens {
     if (!stored || !record || !isSame(record.sha256, digest)) return 'unknown'
     if (record.cluster !== cluster) return 'foreign'
     if (record.usedBy !== undefined && record.usedBy !== key) return 'used'
-    if (record.usedBy === undefined && record.expiresAt <= this.#clock.now()) return 'expired'
+    if (record.usedBy === undefined && hasEnded(record, this.#clock.now())) return 'expired'
     return { record, stored }
   }
 

@@ -87,8 +87,13 @@ describe('the hub’s CA', () => {
     expect((first?.endsMs ?? 0) - START).toBe(3650 * DAY_MS)
   })
 
-  it('is believed by a machine whose clock is hours behind', async () => {
-    const [root] = (await openIn(aFolder())).roots()
+  it.each([
+    ['hours behind', 0],
+    ['right, where its own was ten years ahead when it was made', 3652 * DAY_MS],
+    ['right, where its own was ten years behind', -3652 * DAY_MS],
+  ])('is believed by a machine whose clock is %s', async (_, aheadMs) => {
+    const clock = new ManualClock(Date.now() + aheadMs)
+    const [root] = (await openIn(aFolder(), { clock })).roots()
     expect(Date.parse(new X509Certificate(root?.pem ?? '').validFrom)).toBeLessThan(Date.now() - 12 * 3_600_000)
   })
 
