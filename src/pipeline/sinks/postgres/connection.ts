@@ -132,12 +132,14 @@ export class Database implements AsyncDisposable {
     } catch (error) {
       signal.throwIfAborted()
       const hasNoTls = error instanceof Error && error.message === 'The server does not support SSL connections'
-      if (!hasNoTls || this.#tls.length < 2) throw sinkErrorOf(error)
+      if (!hasNoTls) throw sinkErrorOf(error)
+      // Of several that come at once, one finds it first.
       if (pool === this.#pool) {
+        if (this.#tls.length < 2) throw sinkErrorOf(error)
         this.#tls.shift()
         this.#pool = this.#newPool()
+        await pool.end()
       }
-      await pool.end()
       return this.#connect(signal)
     }
   }

@@ -227,6 +227,16 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('a sink in PostgreSQL'
     expect(await sink.probe(signal)).toMatchObject({ verified: true })
   })
 
+  it('goes on without TLS where the database has none and nothing asks for it, also for several calls at once', async () => {
+    const sink = closed(place.sink('west', { dsn: server.dsn('') }))
+    const [probe, ...receipts] = await Promise.all([
+      sink.probe(signal),
+      ...['a', 'b', 'c'].map((name) => sink.deliver(deliveryOf(writingOf('west', name), at(1), rowsTo(2)), signal)),
+    ])
+    expect(probe).toMatchObject({ verified: true })
+    expect(receipts).toHaveLength(3)
+  })
+
   it('dials no address that is closed, and looks at every address of a name', async () => {
     let dialled = 0
     const trap = createServer(() => void dialled++).listen(0, '127.0.0.1')
