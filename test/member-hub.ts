@@ -225,12 +225,9 @@ export function webhooksAt(origin: string): string {
   return documents
     .map((document) => {
       const configuration = document.toJS() as {
-        readonly webhooks: readonly { clientConfig: { readonly service?: { readonly path: string } } | object }[]
+        readonly webhooks: readonly { clientConfig: object }[]
       }
-      for (const webhook of configuration.webhooks) {
-        const { service } = webhook.clientConfig as { readonly service?: { readonly path: string } }
-        webhook.clientConfig = { url: `${origin}${service?.path}` }
-      }
+      for (const webhook of configuration.webhooks) webhook.clientConfig = { url: origin }
       return stringify(configuration)
     })
     .join('---\n')

@@ -2,7 +2,7 @@ import { servingCertificate } from '#certificates'
 import { isKubeError, type KubeClient, type KubeObject, type Resource, whole } from '#kube'
 import { FleetError, seconds, systemClock } from '#model'
 import type { Logger, Part } from '#runtime'
-import { listenWebhooks, type WebhookListener, type WebhookOptions } from '#webhooks'
+import { listenWebhooks, type WebhookListener, type WebhookOptions, webhookPath } from '#webhooks'
 import type { WebhooksConfig } from './webhooks-config.ts'
 
 /** Of the Secret with the certificate. */
@@ -124,13 +124,16 @@ interface Configuration extends KubeObject {
   readonly webhooks?: readonly { readonly name: string; readonly clientConfig: ClientConfig }[]
 }
 
-/** What the API server has to know of us: our CA, and the word at the end of each path, instead of one of before. */
-function reachedBy({ url, service }: ClientConfig, { ca, word }: { readonly ca: string; readonly word: string }) {
-  const withWord = (path: string): string => `${path.replace(/\/[0-9a-f]{40}$/, '')}/${word}`
+/** What the API server has to know of us: our CA, and each path with the word at its end, instead of one of before. */
+function reachedBy(
+  { url, service }: ClientConfig,
+  path: string,
+  { ca, word }: { readonly ca: string; readonly word: string },
+) {
   return {
     caBundle: Buffer.from(ca).toString('base64'),
-    ...(url !== undefined && { url: withWord(url) }),
-    ...(service && { service: { path: withWord(service.path ?? '') } }),
+    ...(url !== undefined && { url: `${new URL(url).origin}${path}/${word}` }),
+    ...(service && { service: { path: `${path}/${word}` } }),
   }
 }
 
@@ -153,7 +156,7 @@ async function publish(
       `nothing makes the API server ask: there is no ${resource.kind} ${name}; apply ${remedy}`,
     )
   const webhooks = (found.webhooks ?? []).flatMap(({ name, clientConfig }) => {
-    const next = reachedBy(clientConfig, known)
+    const next = reachedBy(clientConfig, webhookPath(sort === 'Mutating' ? 'mutate' : 'validate', name), known)
     return isTold(clientConfig, next) ? [] : [{ name, clientConfig: next }]
   })
   if (webhooks.length === 0) return

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { connect, type PeerCertificate } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { aRequest, signingRequest, subjectOfMember } from '../../src/platform/authority/test/requests.ts'
@@ -251,6 +251,17 @@ describe.skipIf(why !== undefined)(
         const ca = new X509Certificate(Buffer.from(String(clientConfig.caBundle), 'base64'))
         expect(new X509Certificate(shown.raw).checkIssued(ca)).toBe(true)
       }
+    })
+
+    it('stays as it is when its manifest is applied again, in both ways to apply', { timeout: 60_000 }, async () => {
+      const [, kubectl] = both()
+      const kinds = 'mutatingwebhookconfiguration,validatingwebhookconfiguration'
+      const ask = () => kubectl?.(['get', kinds, '-o', 'jsonpath={.items[*].webhooks[*].clientConfig}'])
+      const before = await ask()
+      for (const how of [['--server-side'], ['--server-side', '--force-conflicts']])
+        await kubectl?.(['apply', ...how, '-f', resolve('deploy/components/members/webhooks.yaml')])
+      expect(await ask()).toBe(before)
+      expect(before).toContain('/audit/')
     })
 
     it('goes on when somebody takes its CA out of the configuration', { timeout: 120_000 }, async () => {

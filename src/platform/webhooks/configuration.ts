@@ -19,9 +19,17 @@ interface Webhook {
   readonly hasEffects?: boolean
 }
 
+/** Of a webhook that is told of writes. */
+const AUDIT = 'audit.clusterpulse.io'
+
+/** Where a webhook is answered. */
+export const webhookPath = (what: 'mutate' | 'validate', name: string): string =>
+  name === AUDIT ? '/audit' : `/${what}/${name}`
+
+/** The path at a Service is left to whoever answers: a manifest that names it would take it back whenever it is applied. */
 const clientConfig = (reached: Reached, path: string): object => ({
   ...(reached.caBundle !== undefined && { caBundle: Buffer.from(reached.caBundle).toString('base64') }),
-  ...('url' in reached ? { url: reached.url + path } : { service: { ...reached.service, path } }),
+  ...('url' in reached ? { url: reached.url + path } : { service: { ...reached.service } }),
 })
 
 function webhook({ name, path, rules, conditions, isNeeded, hasEffects }: Webhook, reached: Reached): object {
@@ -60,7 +68,7 @@ export function webhookConfigurations({ name, rules, reached, except, audited }:
   const others = { ...(except && { 'not-the-hub': `request.userInfo.username != ${JSON.stringify(except)}` }) }
   const asked = (rule: AdmissionRule, what: 'mutate' | 'validate'): Webhook => ({
     name: rule.name,
-    path: `/${what}/${rule.name}`,
+    path: webhookPath(what, rule.name),
     rules: [
       {
         apiGroups: [rule.group],
@@ -77,7 +85,13 @@ export function webhookConfigurations({ name, rules, reached, except, audited }:
   const told: Webhook[] = audited
     ? [
         {
-          ...{ name: 'audit.clusterpulse.io', path: '/audit', rules: audited.rules, isNeeded: false, hasEffects: true },
+          ...{
+            name: AUDIT,
+            path: webhookPath('validate', AUDIT),
+            rules: audited.rules,
+            isNeeded: false,
+            hasEffects: true,
+          },
           conditions: { ...others, 'of-members': audited.condition },
         },
       ]

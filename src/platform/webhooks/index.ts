@@ -7,6 +7,6 @@
  *   converters                      → /convert          objects in another version
  *   onWrite                         → /audit            told who writes what, and always allowed
  */
-export { type ConfigurationOptions, type Reached, webhookConfigurations } from './configuration.ts'
+export { type ConfigurationOptions, type Reached, webhookConfigurations, webhookPath } from './configuration.ts'
 export type { ReviewRequest } from './review.ts'
 export { listenWebhooks, type WebhookListener, type WebhookOptions, type WebhookTls } from './server.ts'
