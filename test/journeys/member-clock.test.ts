@@ -108,7 +108,7 @@ describe.skipIf(why !== undefined)(`members by wrong clocks${why === undefined ?
     await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   })
 
-  it.each([
+  it.concurrent.each([
     ['-1h', 60, 'behind'],
     ['+1h', 60, 'ahead of'],
   ])(
@@ -128,7 +128,7 @@ describe.skipIf(why !== undefined)(`members by wrong clocks${why === undefined ?
     240_000,
   )
 
-  it.each([
+  it.concurrent.each([
     [
       '-10y',
       /the certificate of \S+ is not valid yet by the clock of this machine, which says 2\d{3}-.* set it \(NTP\)/,
@@ -157,7 +157,7 @@ describe.skipIf(why !== undefined)(`members by wrong clocks${why === undefined ?
     300_000,
   )
 
-  it.each([
+  it.concurrent.each([
     ['-1h', 'ahead of'],
     ['+1h', 'behind'],
   ])(
