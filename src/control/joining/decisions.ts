@@ -14,7 +14,7 @@ import {
   stateOf,
 } from './certificate-request.ts'
 import type { JoinTokens } from './join-tokens.ts'
-import { CERTIFICATES_ANNOTATION, type ManagedCluster, managedClusters, revokedAt } from './members.ts'
+import { CERTIFICATES_ANNOTATION, isRevoked, type ManagedCluster, managedClusters, revokedAt } from './members.ts'
 
 const reservedWords = (cluster: string): string =>
   `no member may be called ${cluster}: its namespace on the hub belongs to the system; deny it, and let it ask under another name`
@@ -72,7 +72,11 @@ export async function accept({ hub, cluster, request: wanted }: DecidingOptions 
     done.push(`${cluster} is accepted as a member`)
   }
   done.push(...leftOut(labelled))
-  if (!chosen && !all.some((one) => stateOf(one).kind === 'signed'))
+  if (!chosen && isRevoked(member))
+    done.push(
+      `its certificates were revoked and do not count again: \`clusterpulse connect ${cluster}\` prints a token to join anew with`,
+    )
+  else if (!chosen && !all.some((one) => stateOf(one).kind === 'signed'))
     done.push(`no request of ${cluster} waits: it becomes a member when it asks and is approved`)
   return done
 }

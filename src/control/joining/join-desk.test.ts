@@ -208,6 +208,18 @@ describe('the desk of a hub', () => {
     expect(await told(hub, renewal(former).asked)).toEqual([over('join_refused', /is revoked/)])
   })
 
+  it('follows no certificate of a ManagedCluster that is being deleted', async () => {
+    const member = await aMember()
+    const { name } = member
+    const hold = (finalizers: readonly string[] | null) =>
+      hub.kube.patch(managedClusters, { name }, { metadata: { finalizers } }, { kind: 'merge' })
+    await hold(['example.com/held'])
+    await hub.kube.delete(managedClusters, { name })
+    await expect.poll(() => hub.members.get(name)?.metadata.deletionTimestamp).toBeDefined()
+    expect(await told(hub, renewal(member).asked)).toEqual([over('join_refused', /is being deleted.*join anew/)])
+    await hold(null)
+  })
+
   it('tells a machine that waits when its ManagedCluster is deleted', async () => {
     const name = aName()
     const waiting = told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS)).asked)
@@ -541,7 +553,7 @@ describe('the certificate of a member', () => {
 
   it.each([
     ['denied', denied, /does not accept/],
-    ['revoked', revoke, /does not accept/],
+    ['revoked', revoke, /is revoked.*join anew/],
     [
       'revoked and accepted anew',
       async (name: ReturnType<typeof aName>) => {
@@ -585,8 +597,8 @@ describe('the certificate of a member', () => {
       expect.stringMatching(/no certificate .* counts any more/),
     ])
     await expect.poll(() => hub.members.isAccepted(member.name)).toBe(false)
-    expect(await told(hub, renewal(member).asked)).toEqual([over('join_refused', /does not accept/)])
-    await accept({ hub: hub.kube, cluster: member.name })
+    expect(await told(hub, renewal(member).asked)).toEqual([over('join_refused', /is revoked/)])
+    expect((await accept({ hub: hub.kube, cluster: member.name })).join()).toMatch(/were revoked.*connect/)
     await expect.poll(() => hub.members.isAccepted(member.name)).toBe(true)
     expect(await told(hub, renewal(member).asked)).toEqual([over('join_refused', /is revoked/)])
     expect(hub.facts.filter(({ cluster: of }) => of === member.name).map(({ event }) => event)).toContain(

@@ -309,12 +309,17 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     if (cluster !== asked.cluster || agent !== asked.agent) return 'the certificate of before is that of another agent'
     if (clock.now() > notAfter + RENEWAL_GRACE_MS)
       return 'the certificate of before ended more than 30 days ago; the cluster must join anew'
-    if (!members.get(cluster))
+    const member = isClusterName(cluster) && members.get(cluster)
+    if (!member)
       return `the hub knows no ManagedCluster ${cluster} any more; the cluster must join anew, with a new join token`
-    if (!isClusterName(cluster) || !members.isAccepted(cluster))
+    if (member.metadata.deletionTimestamp)
+      return `the ManagedCluster ${cluster} is being deleted on the hub; the cluster must join anew, with a new join token`
+    // First, as nobody who accepts the cluster again makes it count again.
+    if (!certificatesOf(member).includes(fingerprint))
+      return 'the certificate of before is revoked; the cluster must join anew, with a new join token'
+    if (member.spec?.hubAcceptsClient !== true)
       return 'the hub does not accept the cluster any more; `clusterpulse accept` on the hub lets it in again'
-    if (members.counts(cluster, fingerprint)) return undefined
-    return 'the certificate of before is revoked; the cluster must join anew, with a new join token'
+    return undefined
   }
 
   /**

@@ -25,6 +25,10 @@ export const certificatesOf = ({ metadata }: KubeObject): readonly string[] =>
 /** In place of the list: none counts, and since when. */
 export const revokedAt = (now: number): string => `revoked-${new Date(now).toISOString()}`
 
+/** Whether its certificates were revoked, and none was handed out since. */
+export const isRevoked = ({ metadata }: KubeObject): boolean =>
+  metadata.annotations?.[CERTIFICATES_ANNOTATION]?.startsWith('revoked-') === true
+
 /** The list with one more. */
 export const withCertificate = (known: readonly string[], fingerprint: string): string =>
   [fingerprint, ...known.filter((one) => one !== fingerprint)].slice(0, MAX_CERTIFICATES).join()
