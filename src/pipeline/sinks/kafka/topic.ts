@@ -1,5 +1,5 @@
 import type { Admin, ConfigResourceTypes } from 'kafkajs'
-import { seconds } from '#model'
+import { seconds, systemClock } from '#model'
 import { SinkError } from '../sink.ts'
 import { typeOf } from './errors.ts'
 import type { KafkaPlan } from './plan.ts'
@@ -19,6 +19,9 @@ const TOPIC = 2 as ConfigResourceTypes
 /** The newest of each key is kept, however old it is: what does not change is not written again. */
 const MADE = [{ name: 'cleanup.policy', value: 'compact' }]
 const MAKING_MS = seconds(15)
+/** The brokers hear of a new topic one after the other. */
+const NEW_TOPIC_TRIES = 10
+const NEW_TOPIC_PAUSE_MS = 200
 
 /**
  * Finds the topic, and makes it where the plan says so: with partitions and replicas as the broker has them by default.
@@ -67,7 +70,11 @@ async function make(admin: Admin, { topic, ensures }: KafkaPlan): Promise<void> 
 }
 
 /** Undefined where the user may not read them. */
-async function configsOf(admin: Admin, topic: string): Promise<ReadonlyMap<string, string> | undefined> {
+async function configsOf(
+  admin: Admin,
+  topic: string,
+  tries = NEW_TOPIC_TRIES,
+): Promise<ReadonlyMap<string, string> | undefined> {
   const wanted = { type: TOPIC, name: topic, configNames: ['max.message.bytes', 'cleanup.policy'] }
   try {
     const { resources } = await admin.describeConfigs({ resources: [wanted], includeSynonyms: false })
@@ -78,6 +85,8 @@ async function configsOf(admin: Admin, topic: string): Promise<ReadonlyMap<strin
     )
   } catch (error) {
     if (/AUTHORIZATION_FAILED/.test(typeOf(error) ?? '')) return undefined
-    throw error
+    if (typeOf(error) !== 'UNKNOWN_TOPIC_OR_PARTITION' || tries <= 1) throw error
+    await systemClock.sleep(NEW_TOPIC_PAUSE_MS)
+    return configsOf(admin, topic, tries - 1)
   }
 }
