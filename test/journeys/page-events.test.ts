@@ -219,18 +219,24 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const page = await visit(path)
       const shown = page.getByText(`Happened${count - 1}`).first()
       await shown.waitFor()
-      const before = await isQuiet(page)
-      // Equal rows with another text: nothing that leads anywhere is new, so nothing is read.
-      const text = `seen on ${path.slice(0, 20)}`
-      count--
-      await happens(text)
-      await page.getByText(text).first().waitFor()
-      expect([path, asked().length]).toEqual([path, before])
+      // Equal rows with another text: nothing that leads anywhere is new, so nothing is read. Something else that is
+      // read now and then (a history) may fall into one of the changes, not into each.
+      let [read, text] = [1, '']
+      for (let turn = 0; read !== 0 && turn < 3; turn++) {
+        const before = await isQuiet(page)
+        text = `seen on ${path.slice(0, 20)} ${turn}`
+        count--
+        await happens(text)
+        await page.getByText(text).first().waitFor()
+        read = asked().length - before
+      }
+      expect([path, read]).toEqual([path, 0])
       await happens(text)
       await page
         .getByText(`Happened${count - 1}`)
         .first()
         .waitFor()
+      await page.close()
     }
   })
 
