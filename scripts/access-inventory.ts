@@ -62,11 +62,12 @@ const commandRules: Readonly<Record<string, string>> = {
   get: caller,
   top: caller,
   agent: `${owner}, with the rights of its account on the member`,
-  connect: "needs a kubeconfig of the hub's objects that may write secrets",
+  connect: "needs a kubeconfig of the hub's objects that may create secrets and read where agents reach the hub",
   join: 'needs a join token for one cluster, which the first key spends; until somebody on the hub says yes it is told what is waited for, and nothing else',
   accept: "needs a kubeconfig of the hub's objects that may approve certificate requests and accept managed clusters",
   deny: "needs a kubeconfig of the hub's objects that may approve certificate requests and accept managed clusters",
   revoke: "needs a kubeconfig of the hub's objects that may write secrets and accept managed clusters",
+  detach: "needs a kubeconfig of the hub's objects that may delete managed clusters",
   'bootstrap-kubeconfig':
     "needs a kubeconfig of the hub's objects that may write roles and request tokens of service accounts",
   'access explain': `${caller}; with -f: ${offline}`,

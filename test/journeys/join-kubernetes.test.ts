@@ -130,6 +130,8 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
       '0',
     )
     expect(printed.code, printed.err).toBe(0)
+    // The namespaces that are named are people's: the manifest makes none.
+    await onMember(['create', 'namespace', 'shop'])
     await onMember(['apply', '--server-side', '-f', '-'], printed.out)
     const documents = parseAllDocuments(printed.out).map((one) => one.toJSON() as Document)
     const agent = await startPod(documents)
@@ -209,5 +211,34 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     const as = ['--as', `system:serviceaccount:${SYSTEM}:clusterpulse-collector`]
     const executor = ['impersonate', 'serviceaccount/clusterpulse-executor', '-n', SYSTEM]
     expect((await kubectl('member', ['auth', 'can-i', ...executor, ...as])).out.trim()).toBe('no')
+  }, 120_000)
+
+  it('is taken off the member again as its manifest says, whatever rights it ever had, and leaves the namespaces of others', async () => {
+    await running.at(-1)?.kill('SIGTERM')
+    // The right in `shop` is there from before.
+    const printed = await run('connect', 'edge', '-o', 'manifest', '--rights', 'full', '--buffer-size', '0')
+    await onMember(['apply', '--server-side', '-f', '-'], printed.out)
+    const found = async () => {
+      const kinds = 'clusterroles,clusterrolebindings,rolebindings'
+      const labelled = await onMember([
+        'get',
+        kinds,
+        '-A',
+        '-o',
+        'name',
+        '-l',
+        'app.kubernetes.io/part-of=clusterpulse',
+      ])
+      return labelled.split('\n').filter((name) => /executor|collector/.test(name)).length
+    }
+    expect(await found()).toBeGreaterThanOrEqual(4)
+    const [, ...lines] = printed.out.slice(printed.out.indexOf('# To take the agent off')).split('\n')
+    const commands = lines.filter((line) => line.startsWith('#   kubectl'))
+    expect(commands).toHaveLength(3)
+    // Nothing ends a namespace where no controller manager runs.
+    for (const line of commands) await onMember([...line.replace('#   kubectl ', '').split(' '), '--wait=false'])
+    expect(await found()).toBe(0)
+    const phase = (name: string) => onMember(['get', 'namespace', name, '-o', 'jsonpath={.status.phase}'])
+    expect([await phase(SYSTEM), await phase('shop')]).toEqual(['Terminating', 'Active'])
   }, 120_000)
 })

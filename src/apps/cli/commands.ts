@@ -33,6 +33,7 @@ export interface Actions {
   accept(cluster: string, options: MembershipOptions): Promise<void>
   deny(cluster: string, options: MembershipOptions): Promise<void>
   revoke(cluster: string, options: MembershipOptions): Promise<void>
+  detach(cluster: string, options: MembershipOptions): Promise<void>
   bootstrapKubeconfig(options: BootstrapOptions): Promise<void>
   crds(options: { readonly ocm?: true; readonly kollect?: true }): Promise<void>
   simulate(options: SimulateOptions): Promise<void>
@@ -452,18 +453,27 @@ export function program(actions: Actions, version: string): Command {
       .argument('<cluster>', 'name of the cluster')
       .option('--kubeconfig <file>', "of the hub's objects (default: that of a hub in DATA_DIR, then KUBECONFIG)")
       .option('-n, --namespace <name>', "the hub's namespace (NAMESPACE; clusterpulse)")
+      .addHelpText(
+        'after',
+        '\ndeny: it pauses, and `accept` brings it back. revoke: its keys count no more, as after a theft; it joins anew with a new token.' +
+          '\ndetach: it leaves; what the hub brought there is cleaned up in order first. None of them takes the agent off the cluster.',
+      )
   const several =
     'of several machines that ask to be this cluster, the one that is meant: the name of its request, or the key it says'
   member('accept', 'take a cluster as a member: approves its certificate request and sets hubAcceptsClient')
     .option('--request <name>', several)
     .action((cluster: string, options: MembershipOptions) => actions.accept(cluster, options))
-  member('deny', 'turn down what a cluster asks, and end its membership: it may ask again')
+  member('deny', 'turn down what a cluster asks, and end its membership until it is accepted again')
     .option('--request <name>', `${several}; the cluster's membership stays as it is`)
     .action((cluster: string, options: MembershipOptions) => actions.deny(cluster, options))
   member(
     'revoke',
     'end a membership for good: its stream ends, no certificate or token of it counts any more, also where it is accepted anew',
   ).action((cluster: string, options: MembershipOptions) => actions.revoke(cluster, options))
+  member(
+    'detach',
+    'take a member off the hub, as `kubectl delete managedcluster` does: its add-ons and works are cleaned up in order, then it loses its rights; it may join anew, with a new token',
+  ).action((cluster: string, options: MembershipOptions) => actions.detach(cluster, options))
 
   cli
     .command('bootstrap-kubeconfig')
@@ -723,6 +733,7 @@ export function commandReference(): string {
       accept: none,
       deny: none,
       revoke: none,
+      detach: none,
       bootstrapKubeconfig: none,
       crds: none,
       simulate: none,

@@ -6,6 +6,8 @@ import type { OutputFormat } from './words.ts'
 export interface Column<T> {
   readonly header: string
   readonly value: (row: T) => string | null
+  /** what the row has there, where `value` says it in words that move with the clock */
+  readonly lasting?: (row: T) => unknown
   /** for those who ask for more than fits most terminals */
   readonly isWide?: true
 }

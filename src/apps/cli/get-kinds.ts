@@ -9,7 +9,8 @@ import {
   type TypeOnClusterView,
   type TypeView,
 } from '#http'
-import { absenceOf, absenceWord, type JsonValue, momentOf, scalarOf } from '#model'
+import { absenceOf, absenceWord, type JsonValue, momentOf } from '#model'
+import { cellText } from './cell-text.ts'
 import { age, type Column } from './format.ts'
 import { clustersAsked, emptyNote, requireAll, staleNotes } from './get-rows.ts'
 import { NotFoundError } from './not-found.ts'
@@ -57,11 +58,14 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
   if (!kind) throw new NotFoundError(`nothing declares ${type.type} any more`)
   if (wish.namespace !== undefined && kind.scope !== 'Namespaced')
     throw new NotFoundError(`${type.type} stand in no namespace: leave out -n`)
-  if (wish.clusters.length > 0 && kind.scope === 'Fleet')
-    throw new NotFoundError(`${type.type} stand on no cluster: leave out -c`)
-  if (wish.set !== undefined && kind.scope === 'Fleet')
-    throw new NotFoundError(`${type.type} stand on no cluster: leave out --set`)
   const isOfFleet = kind.scope === 'Fleet'
+  const isInSets = !isOfFleet || kind.columns.some(({ name }) => name === 'sets')
+  if (wish.clusters.length > 0 && isOfFleet)
+    throw new NotFoundError(
+      `${type.type} stand on no cluster: leave out -c${isInSets ? `, or ask for them by name: get ${type.type} ${wish.clusters.join(' ')}` : ''}`,
+    )
+  if (wish.set !== undefined && !isInSets)
+    throw new NotFoundError(`${type.type} stand on no cluster, and are in no set: leave out --set`)
   const clusters = isOfFleet ? { all: [], chosen: [] } : await clustersAsked(client, wish.clusters)
   const { most } = wish
   const isNewestFirst = kind.sort.startsWith('-')
@@ -110,7 +114,9 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
       ? []
       : [`${cluster && `${cluster}: `}${type.type} are ${outcome}: ${message}`],
   )
-  const empty = rows.length > 0 ? [] : [isOfFleet ? `no ${type.type} that you may see` : emptyNote(type.type, clusters)]
+  const inSet = wish.set === undefined ? '' : ` in the set ${wish.set}`
+  const none = isOfFleet ? `no ${type.type}${inSet} that you may see` : emptyNote(type.type, clusters)
+  const empty = rows.length > 0 ? [] : [none]
   const taken = await takenNotes(client, wish.kind, kind)
   const more = rows.length < total && most ? [`${rows.length} of ${total} ${type.type}; --limit 0 prints all`] : []
   const notes = [...taken, ...empty, ...more, ...unread, ...staleNotes(clusters.chosen, now)]
@@ -181,6 +187,8 @@ export function kindColumns({ columns, scope }: SourceView, now: number): readon
         (column): Column<KindRow> => ({
           header: column.label.toUpperCase(),
           value: (row) => cellOf(row, column, now),
+          // An age moves with the clock; what it is the age of is what may change.
+          ...(column.unit === 'time' && { lasting: ({ values }) => values[column.name] }),
           ...(column.extra && { isWide: true }),
         }),
       ),
@@ -209,7 +217,7 @@ function cellOf({ values, filtered }: KindRow, column: ColumnView, now: number):
 
 /** A value as people read it. */
 export function textOf(of: JsonValue, unit: ColumnView['unit'], now: number): string | null {
-  const value = Array.isArray(of) && of.every((one) => typeof one === 'string') ? of.join(',') || null : scalarOf(of)
+  const value = typeof of === 'object' ? cellText(of) : of
   if (value === null) return null
   const at = unit === 'time' ? momentOf(value) : undefined
   if (at !== undefined) return at > now ? `in ${age(at - now)}` : age(now - at)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { POD_USAGE, podUsageFields } from '#collect'
 import { type JsonValue, type RowsPart, Table } from '#model'
 import { resourceOf } from '#resources'
+import { SomeMembers } from '../../pipeline/api/test/members.ts'
 import { aNode, aWorld, complete } from '../../pipeline/api/test/world.ts'
 import { type GetOptions, watch } from './get.ts'
 
@@ -120,6 +121,22 @@ describe('clusterpulse get -w follows the stream', () => {
     await soon(() => seen.cell('ROWS', seen.out[1])).toBe('2')
     await fleet.world.batch('east', [], { tables: [podsOf('one', 'two')] })
     await soon(() => seen.cell('ROWS', seen.out.at(-1))).toBe('3')
+  })
+
+  it('of requests to join: each once, however old it gets', async () => {
+    const requested = (name: string) => ({
+      ...{ name, cluster: 'east', username: '', address: '10.0.0.1', key: 'ab', agentVersion: '' },
+      requestedAt: Date.now() - 30_000,
+    })
+    const members = new SomeMembers([], [requested('east-1')])
+    await using world = await aWorld({}, { members })
+    await using seen = watched(await world.server.start(), { noun: { kind: 'memberrequests' } })
+    await soon(() => seen.out.length).toBe(2)
+    const begun = Date.now()
+    await soon(() => Date.now() - begun).toBeGreaterThan(1_100) // its age is another by then
+    members.set([], [...members.requests.requests(), requested('east-2')])
+    await soon(() => seen.out.at(-1)?.[0]).toBe('east-2')
+    expect(seen.out.map(([name]) => name)).toEqual(['NAME', 'east-1', 'east-2'])
   })
 
   it('of what pods use: what became another, with its age', async () => {

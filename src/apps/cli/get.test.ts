@@ -191,11 +191,53 @@ describe('clusterpulse get --set', () => {
     await expect(names('clusters', 'prod', ['west'])).rejects.toThrow('set prod has east: none that -c names')
     await expect(names('clusters', 'empty')).rejects.toThrow('set empty has no cluster')
     await expect(names({ kind: 'nodes' }, 'prud')).rejects.toThrow('there is no set "prud"')
-    await expect(names({ kind: 'members' }, 'prod')).rejects.toThrow('leave out --set')
+  })
+
+  it('keeps to the members that are in the set, and says what is in none', async () => {
+    const asks = aMember('asks', { state: 'pending', accepted: false, sets: ['prod'] })
+    const members = new SomeMembers([
+      asks,
+      aMember('east', { sets: ['prod'] }),
+      aMember('west', { sets: ['non-prod'] }),
+    ])
+    members.setsBesides(['empty'])
+    await using world = await aWorld({}, { members })
+    const server = await world.server.start()
+    const ask = (kind: string, set: string) =>
+      get({ noun: { kind }, server, names: [], clusters: [], set, output: 'table' as const }, start)
+    expect((await ask('members', 'prod')).text.match(/^\S+/gm)).toEqual(['NAME', 'asks', 'east'])
+    expect(await ask('members', 'empty')).toEqual({ text: '', notes: ['no members in the set empty that you may see'] })
+    await expect(ask('members', 'prud')).rejects.toThrow('there is no set "prud"')
+    await expect(ask('memberrequests', 'prod')).rejects.toThrow('memberrequests stand on no cluster, and are in no set')
+    const byCluster = get({ noun: { kind: 'members' }, server, names: [], clusters: ['east'], output: 'table' }, start)
+    await expect(byCluster).rejects.toThrow('leave out -c, or ask for them by name: get members east')
   })
 })
 
 describe('clusterpulse get members', () => {
+  it('shows in its wide form what they hold as words, and not as JSON', async () => {
+    const condition = { reason: 'JoinedByAgent', message: 'it came', since: 1 }
+    const members = new SomeMembers([
+      aMember('east', {
+        claims: { 'rights.clusterpulse.io': 'observe' },
+        capacity: { cpu: '8', memory: '32Gi' },
+        conditions: [{ type: 'ManagedClusterJoined', status: 'True', ...condition }],
+      }),
+    ])
+    await using world = await aWorld({}, { members })
+    const server = await world.server.start()
+    const { text } = await get({ noun: { kind: 'members' }, server, names: [], clusters: [], output: 'wide' }, start)
+    const [titles = [], cells = []] = text.split('\n').map((line) => line.split(/ {3,}/))
+    const cell = (title: string) => cells[titles.indexOf(title)]
+    expect(['CLAIMS', 'CAPACITY', 'CONDITIONS', 'ALLOCATABLE'].map(cell)).toEqual([
+      'rights.clusterpulse.io=observe',
+      'cpu=8,memory=32Gi',
+      'ManagedClusterJoined=True',
+      'none',
+    ])
+    expect(text).not.toMatch(/[{["]/)
+  })
+
   it('tells who is one, and who asks to be', async () => {
     const asks = { state: 'pending', accepted: false, joined: false, available: null, kubernetesVersion: null } as const
     const members = new SomeMembers([aMember('asks', asks), aMember('east')])

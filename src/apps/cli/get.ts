@@ -230,9 +230,9 @@ const AGES = new Set(['AS-OF', 'AGE', 'HEARTBEAT', 'SINCE', 'OLDEST'])
 
 /** Rows that are new, or say something else than when they were last shown: what only ages is no change. */
 function changed({ rows, columns, idOf }: Listing, shown: Map<string, string>): readonly never[] {
-  const lasting = columns.filter(({ header }) => !AGES.has(header))
+  const kept = columns.filter(({ header }) => !AGES.has(header))
   return rows.filter((row) => {
-    const [id, text] = [idOf(row), JSON.stringify(lasting.map(({ value }) => value(row)))]
+    const [id, text] = [idOf(row), JSON.stringify(kept.map(({ value, lasting = value }) => lasting(row)))]
     const isNew = shown.get(id) !== text
     shown.set(id, text)
     return isNew

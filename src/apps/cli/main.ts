@@ -128,6 +128,11 @@ const actions: Actions = {
     answered(await revoke({ ...options, cluster, environment: process.env }))
   },
 
+  async detach(cluster, options) {
+    const { detachMember } = await import('#hub')
+    answered(await detachMember({ ...options, cluster, environment: process.env }))
+  },
+
   async bootstrapKubeconfig({ ttl, ...options }) {
     const { bootstrap } = await import('#hub')
     answered(await bootstrap({ ...options, lifeMs: ttl, environment: process.env }))

@@ -116,6 +116,30 @@ describe('a cluster that is to become a member', () => {
     await expect(asked(as, { cluster })).rejects.toThrow(words)
   })
 
+  it.each([
+    [
+      'made by up',
+      { fingerprint: 'ab'.repeat(32) },
+      /start it with --ingester-host 0\.0\.0\.0 --ingester-advertise HOST:PORT$/,
+    ],
+    [
+      'on Kubernetes',
+      { serverName: 'clusterpulse-ingester.clusterpulse.svc' },
+      /set INGESTER_ADVERTISE=HOST:PORT in clusterpulse-settings/,
+    ],
+  ])('is told of an address that only its machine reaches how a hub %s tells another one', async (_, data, words) => {
+    const { asked } = await aHub({ address: '127.0.0.1:9443', tls: 'true', ...data })
+    const { notes } = await asked()
+    const [note = ''] = notes.filter((text) => text.includes('which only this machine reaches'))
+    expect(note).toMatch(words)
+    expect(/ingester-advertise/.test(note)).toBe('fingerprint' in data)
+  })
+
+  it('is told by a hub that runs and was never told its address which setting says it', async () => {
+    const { asked } = await aHub({ address: '', tls: 'true', serverName: 'x.y.svc' })
+    await expect(asked()).rejects.toThrow(/set INGESTER_ADVERTISE of its manager, or give it with --address/)
+  })
+
   it('is refused where the hub reads a cluster of that name itself, and where the hub has no members', async () => {
     const { kube, asked } = await aHub()
     const spec = { endpoint: 'https://x', credentialsRef: { name: 's' } }

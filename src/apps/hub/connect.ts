@@ -150,14 +150,13 @@ async function memberJoining(inputs: Inputs, { lifeMs, accept, rights: wanted }:
   const map = await publishedMap(hub, namespace, options.address ? 0 : STARTING_MS)
   const published = (map?.data ?? {}) as Published
   const addresses = (options.address || published.addresses || published.address || '').split(',').filter(Boolean)
-  if (addresses.length === 0)
-    throw new ConnectError('no_address', `${NO_ADDRESS}: is it running? Give it with --address host:port`)
+  if (addresses.length === 0) throw new ConnectError('no_address', noAddress(map, namespace))
   if (published.tls !== 'true')
     throw new ConnectError(
       'no_tls',
       'members join by certificate, and this hub receives agents without TLS: set INGESTER_TLS_ENABLED, or take --bearer-token',
     )
-  const notes = [...localOnly(addresses[0] ?? ''), ...(await monitoredAlready(inputs))]
+  const notes = [...localOnly(addresses[0] ?? '', published), ...(await monitoredAlready(inputs))]
   if (accept) notes.push(await acceptAhead(hub, cluster))
   const { fingerprint, serverName, 'ca.crt': caPem } = published
   const tokens = new JoinTokens({ hub, namespace, clock: systemClock })
@@ -244,12 +243,22 @@ async function printed(
   })
 }
 
-const localOnly = (address: string): readonly string[] =>
-  /^(127\.|localhost|\[?::1\]?)/.test(address)
-    ? [
-        `the hub receives agents on ${address}, which only this machine reaches; start it with --ingester-host 0.0.0.0 --ingester-advertise HOST:PORT for agents elsewhere`,
-      ]
-    : []
+/** Of an address that only this machine reaches, what makes the hub tell another one. */
+function localOnly(address: string, { serverName, fingerprint }: Published): readonly string[] {
+  if (!/^(127\.|localhost|\[?::1\]?)/.test(address)) return []
+  const ofUp = 'start it with --ingester-host 0.0.0.0 --ingester-advertise HOST:PORT'
+  const onKubernetes =
+    'set INGESTER_ADVERTISE=HOST:PORT in clusterpulse-settings to where its Service is reached from outside'
+  // A hub of `up` tells the CA of its own, one on Kubernetes the name of its Service.
+  const remedy = fingerprint ? ofUp : serverName ? onKubernetes : `${ofUp}; on Kubernetes ${onKubernetes}`
+  return [`the hub receives agents on ${address}, which only this machine reaches; ${remedy}`]
+}
+
+/** The hub tells no address: it does not run, or nobody told it where it is reached. */
+const noAddress = (map: KubeObject | undefined, namespace: string): string =>
+  map
+    ? `${NO_ADDRESS}: set INGESTER_ADVERTISE of its manager, or give it with --address host:port`
+    : `${NO_ADDRESS} (there is no ConfigMap ${namespace}/${INGESTER_MAP}: is it running, and does it receive agents?); give it with --address host:port`
 
 async function joining(inputs: Inputs, credentials: AgentCredentials): Promise<ConnectAnswer> {
   const { hub, namespace, cluster, options } = inputs
@@ -264,13 +273,8 @@ async function joining(inputs: Inputs, credentials: AgentCredentials): Promise<C
   const map = await publishedMap(hub, namespace, isGiven ? 0 : STARTING_MS)
   const published = (map?.data ?? {}) as Published
   const address = options.address || spec.ingesterAddress || published.address
-  if (!address) {
-    throw new ConnectError(
-      'no_address',
-      `${NO_ADDRESS}${map ? '' : ` (there is no ConfigMap ${namespace}/${INGESTER_MAP}: is a hub running?)`}; give it with --address host:port`,
-    )
-  }
-  notes.push(...localOnly(address))
+  if (!address) throw new ConnectError('no_address', noAddress(map, namespace))
+  notes.push(...localOnly(address, published))
   if (!known) {
     await hub.create(connections, declared(cluster, namespace))
     notes.push(`the hub knows a new cluster now: ClusterConnection ${namespace}/${cluster}, collectionMode push`)

@@ -10,6 +10,6 @@ export { type ClusterMonitorFlags, readClusterMonitorConfig } from './cluster-mo
 export { allSettings, readApiConfig, readManagerConfig, readUpConfig } from './config.ts'
 export { type ConnectOptions, connect } from './connect.ts'
 export { manager } from './manager.ts'
-export { acceptMember, bootstrap, denyMember, revoke } from './membership.ts'
+export { acceptMember, bootstrap, denyMember, detachMember, revoke } from './membership.ts'
 export { unsealed } from './unsealed.ts'
 export { up } from './up.ts'

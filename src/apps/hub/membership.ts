@@ -1,5 +1,5 @@
 import { AgentCredentials } from '#connections'
-import { accept, bootstrapKubeconfig, JoinTokens, refuse, revokeMember } from '#joining'
+import { accept, bootstrapKubeconfig, detach, JoinTokens, refuse, revokeMember } from '#joining'
 import { createKubeClient, type KubeClient } from '#kube'
 import { type ClusterName, systemClock } from '#model'
 import { silentLogger } from '#runtime'
@@ -30,6 +30,8 @@ export const revoke = (options: MembershipOptions): Promise<ConnectAnswer> =>
     const tokens = new JoinTokens({ hub, namespace, clock: systemClock })
     return revokeMember({ hub, cluster, tokens, credentials })
   })
+
+export const detachMember = (options: MembershipOptions): Promise<ConnectAnswer> => decided(options, detach)
 
 /** For OCM's own registration agent. */
 export async function bootstrap(

@@ -300,6 +300,19 @@ describe('joining by hand', () => {
     },
   )
 
+  it('holds no namespace but its own, so that what takes it away takes nothing of others, and says how that is done', () => {
+    const rights = { kind: 'namespaced', namespaces: ['shop', 'till'] } as const
+    const namespaces = manifestOf(rights).filter(({ kind }) => kind === 'Namespace')
+    expect(namespaces.map(({ metadata }) => metadata.name)).toEqual(['clusterpulse-system'])
+    const text = joinManifest({ ...member, joins: { rights }, image: 'x:1' })
+    expect(text).toMatch(/^# It makes no namespace: shop, till must be there\.$/m)
+    expect(text).toMatch(/^# {3}kubectl delete namespace clusterpulse-system$/m)
+    // What is found by that label is all there is outside of its namespace.
+    for (const { kind, metadata } of manifestOf(rights))
+      if (kind !== 'Namespace' && metadata.namespace !== 'clusterpulse-system')
+        expect(metadata).toMatchObject({ labels: { 'app.kubernetes.io/name': 'clusterpulse-collector' } })
+  })
+
   it('prints the command to join with its token alone, and the rights where they are more than to read', () => {
     const command = (rights: AgentRights) => joinCommand({ ...member, joins: { rights } })
     expect(command({ kind: 'observe' })).toBe(' npx clusterpulse join cpj1_x')

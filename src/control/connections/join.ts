@@ -6,7 +6,7 @@ import { type AgentRights, agentRightsText, seconds } from '#model'
 import { type AgentSettings, agentObjects, type BufferVolume, plainEnvironment } from './agent-objects.ts'
 import { readsOf, usageReads } from './agent-role.ts'
 import { hashOf } from './credential-record.ts'
-import { EXECUTOR } from './member-objects.ts'
+import { AGENT_NAME, AGENT_NAMESPACE, EXECUTOR } from './member-objects.ts'
 
 /** What an agent needs to know that is started by hand, beside a member the hub cannot reach. */
 export interface Joining {
@@ -63,7 +63,7 @@ export function joinManifest(joining: JoiningByManifest): string {
     joins
       ? `# It asks to become a member by a key that it makes and keeps on the member. Rights there: ${agentRightsText(joins.rights)}. The token in it is good for one key.`
       : '# It holds a token that speaks for this cluster: keep it secret, apply it on the member, delete the file.',
-    ...(joins ? fewerRights(joins.rights).map((line) => `# ${line}`) : []),
+    ...(joins ? [...fewerRights(joins.rights), ...leaving].map((line) => `# ${line}`) : []),
   ]
   return `${head.join('\n')}\n${objects.join('---\n')}`
 }
@@ -71,12 +71,25 @@ export function joinManifest(joining: JoiningByManifest): string {
 /** What applying it does not take away where the agent had more rights before. */
 function fewerRights(rights: AgentRights): readonly string[] {
   if (rights.kind === 'full') return []
+  const there =
+    rights.kind === 'namespaced' ? [`It makes no namespace: ${rights.namespaces.join(', ')} must be there.`] : []
   return [
+    ...there,
     'Where it had more rights before, take those away as well:',
     `  kubectl delete clusterrolebinding ${EXECUTOR}         # full`,
     `  kubectl delete rolebinding ${EXECUTOR} -n NAMESPACE   # each namespace that is named no more`,
   ]
 }
+
+const OURS = `-l app.kubernetes.io/name=${AGENT_NAME}`
+
+/** How all of it is taken off the member again, without the file. */
+const leaving: readonly string[] = [
+  'To take the agent off this cluster again, with its rights, its key and what it has not delivered:',
+  `  kubectl delete clusterrolebindings,clusterroles ${OURS}`,
+  `  kubectl delete rolebindings -A ${OURS}`,
+  `  kubectl delete namespace ${AGENT_NAMESPACE}`,
+]
 
 /**
  * One line for a shell on a machine that reaches the member: the agent with everything it needs in its environment, the

@@ -13,7 +13,6 @@ const resource = (group: string, plural: string, kind: string, namespaced = true
   ...{ group, version: 'v1', plural, kind, namespaced },
 })
 const secret = resource('', 'secrets', 'Secret')
-const namespace = resource('', 'namespaces', 'Namespace', false)
 const account = resource('', 'serviceaccounts', 'ServiceAccount')
 const role = resource(RBAC, 'roles', 'Role')
 const roleBinding = resource(RBAC, 'rolebindings', 'RoleBinding')
@@ -54,9 +53,9 @@ export function memberObjects(rights: AgentRights, metadata: Labelled) {
     ...(rights.kind === 'full'
       ? [one(clusterRoleBinding, EXECUTOR, { ...ref('ClusterRole', 'cluster-admin'), subjects: [executor] })]
       : []),
-    ...(rights.kind === 'namespaced' ? rights.namespaces : []).flatMap((name) => [
-      { ...one(namespace, name, {}), object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } } },
+    // Not the namespaces themselves: they are people's, and would go with the agent's manifest.
+    ...(rights.kind === 'namespaced' ? rights.namespaces : []).map((name) =>
       one(roleBinding, EXECUTOR, { ...ref('ClusterRole', 'admin'), subjects: [executor] }, name),
-    ]),
+    ),
   ]
 }

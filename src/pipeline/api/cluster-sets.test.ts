@@ -44,7 +44,27 @@ describe('sets of clusters', () => {
     expect(await ask('/api/v2/groups/nodes?by=cluster&set=global')).toMatchObject({ total: 2 })
     expect(names(await ask('/api/v2/clusters?set=empty'), 'name')).toEqual([])
     expect(await ask('/api/v2/clusters?set=prud')).toMatchObject({ code: 'set_not_found' })
-    expect(await ask('/api/v2/rows/members?set=prod')).toMatchObject({ code: 'invalid_parameter' })
+  })
+
+  it('choose members by the sets they themselves are in, exactly, and what is in no set is refused by name', async () => {
+    const { world, members } = await aFleet()
+    await using _ = world
+    members.set([
+      aMember('east', { sets: ['global', 'prod'] }),
+      aMember('north', { sets: ['prod'], state: 'pending' }),
+      aMember('west', { sets: ['global', 'non-prod'] }),
+    ])
+    const ask = async (url: string) => (await get(world, url, { as: 'admin' })).body
+    const items = ['east', 'north'].map((name) => expect.objectContaining({ name }))
+    expect(await ask('/api/v2/rows/members?set=prod')).toMatchObject({ items, total: 2 })
+    expect(await ask('/api/v2/rows/members?set=prod&where=state%3Davailable')).toMatchObject({ total: 1 })
+    expect(await ask('/api/v2/groups/members?by=state&set=prod')).toMatchObject({ total: 2 })
+    expect(await ask('/api/v2/rows/members?set=empty')).toMatchObject({ items: [] })
+    expect(await ask('/api/v2/rows/members?set=prud')).toMatchObject({ code: 'set_not_found' })
+    expect(await ask('/api/v2/rows/memberrequests?set=prod')).toMatchObject({
+      code: 'invalid_parameter',
+      error: 'memberrequests stand on no cluster, and are in no set: leave out set',
+    })
   })
 
   it('are those of clusters one sees: others do not exist, and an answer of before does not stay', async () => {
@@ -91,6 +111,34 @@ describe('sets of clusters', () => {
     await become(expect.objectContaining({ code: 'set_not_found' }))
     members.set([aMember('east', { sets: ['prod'] }), aMember('west', { sets: ['global'] })])
     await become(['east'])
+    reader.close()
+  })
+
+  it('are followed by a stream of members: one that comes into the set, and one that leaves it', async () => {
+    const { world, members } = await aFleet()
+    await using _ = world
+    const address = await world.server.start()
+    const rows = encodeURIComponent('members?set=prod')
+    const reader = await StreamReader.open(`${address}/api/v1/stream?clusters=false&rows=${rows}`, {
+      'x-forwarded-user': 'admin',
+    })
+    const names = () => {
+      const held = noRows()
+      for (const { event, data } of reader.frames) {
+        const message = { kind: event, ...data } as unknown as RowsMessage
+        if (['rows', 'rowsChange', 'rowsEnd'].includes(event)) applyRows(held, message)
+      }
+      return held.ended ? held.ended : [...held.rows.values()].map(({ name }) => name).sort()
+    }
+    const become = (expected: unknown) => expect.poll(names).toEqual(expected)
+    await become(['west'])
+    await world.connect('south', { labels: {} })
+    members.set([aMember('east', { sets: ['prod'] }), aMember('west', { sets: ['prod'] })])
+    await become(['east', 'west'])
+    members.set([aMember('east', { sets: ['prod'] }), aMember('west', { sets: ['global'] })])
+    await become(['east'])
+    members.set([aMember('east', { sets: ['global'] }), aMember('west', { sets: ['global'] })])
+    await become(expect.objectContaining({ code: 'set_not_found' }))
     reader.close()
   })
 

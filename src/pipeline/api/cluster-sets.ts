@@ -39,11 +39,21 @@ export class ClusterSets {
   }
 }
 
-/** @throws RefusedError `invalid_parameter` where rows stand on no cluster, which could be in a set */
-export function requireClusters(kind: RowKind, { type }: { readonly type: string }): void {
-  if (isFleetKind(kind))
-    throw new RefusedError(
-      'invalid_parameter',
-      `${type} stand on no cluster: leave out set, or ask with where=sets~name`,
-    )
+/** Of a kind that stands on no cluster, such as members: the column with the sets that each row itself is in. */
+const SETS = 'sets'
+const isInSets = (kind: RowKind): boolean => isFleetKind(kind) && kind.columns.some(({ name }) => name === SETS)
+
+/** @throws RefusedError `invalid_parameter` where neither rows nor the clusters they stand on could be in a set */
+export function requireSets(kind: RowKind, { type }: { readonly type: string }): void {
+  if (isFleetKind(kind) && !isInSets(kind))
+    throw new RefusedError('invalid_parameter', `${type} stand on no cluster, and are in no set: leave out set`)
+}
+
+/** The same question, with its set as a condition where rows are in sets themselves. */
+export function withSetOfRows<T extends { readonly set?: string; readonly where?: readonly string[] }>(
+  kind: RowKind | undefined,
+  asked: T,
+): T {
+  if (asked.set === undefined || !kind || !isInSets(kind)) return asked
+  return { ...asked, where: [...(asked.where ?? []), `${SETS}=${asked.set}`] }
 }

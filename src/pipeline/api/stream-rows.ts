@@ -3,7 +3,7 @@ import type { RowsAgeView } from '#http'
 import type { RowKind } from '#metricsource'
 import { type ClusterState, FleetError, Table } from '#model'
 import { isFleetKind } from '#resources'
-import { type ClusterSets, requireClusters } from './cluster-sets.ts'
+import { type ClusterSets, requireSets, withSetOfRows } from './cluster-sets.ts'
 import { sortValues } from './row-order.ts'
 import { plainFault } from './seen-status.ts'
 import { Frame } from './stream-frame.ts'
@@ -214,7 +214,7 @@ export class RowsFeed {
     }
     return this.#guarded(() => {
       const on = this.#types()
-      const pages = this.#window ? textPages(this.#window.shown.map(({ json }) => json)) : rowPages(on, this.asked)
+      const pages = this.#window ? textPages(this.#window.shown.map(({ json }) => json)) : rowPages(on, this.#filters)
       const head = {
         source: on[0] ? sourceView(on[0].source, on) : null,
         clusters: on.map((type) => ageOf(type)),
@@ -250,13 +250,13 @@ export class RowsFeed {
     this.#guarded(() => {
       this.#kind = this.#meant()
       if (this.asked.set !== undefined || this.isOfFleet) this.#toldAnewAt = this.#place
-      if (this.asked.set !== undefined && this.#kind) requireClusters(this.#kind, this.asked)
+      if (this.asked.set !== undefined && this.#kind) requireSets(this.#kind, this.asked)
       this.#clusters = this.#clustersAsked()
       const on = this.#kind ? this.#types() : []
       if (!this.#kind || !this.#isSeen(this.#kind))
         return this.#end('type_not_found', `there are no ${this.asked.type} that you may see`)
       const { limit, order = 'asc' } = this.asked
-      const page = pageOfRows(on, { sort: 'cluster', ...this.asked, limit: limit ? RowsWindow.capacity(limit) : 1 })
+      const page = pageOfRows(on, { sort: 'cluster', ...this.#filters, limit: limit ? RowsWindow.capacity(limit) : 1 })
       this.#total = page.total
       if (limit) this.#window = new RowsWindow(this.#windowRows(page.rows), page.total, limit, order)
       else if (page.total > maxStreamedRows) this.#end('too_many_rows', this.#tooMany(page.total))
@@ -271,7 +271,13 @@ export class RowsFeed {
     const { accessView } = this
     const seen = this.#parts.history.clusters().filter((one) => accessView.canSee(one))
     const inSet = this.#parts.sets.names(set, seen, accessView.administrator)
+    if (this.isOfFleet) return named
     return named ? new Set([...inSet].filter((name) => named.has(name))) : inSet
+  }
+
+  /** What is asked of the rows, with the set that they themselves are in. */
+  get #filters(): RowsAsked {
+    return withSetOfRows(this.#kind, this.asked)
   }
 
   /** Its set has other clusters by now, or is there or gone. */
@@ -394,7 +400,7 @@ export class RowsFeed {
 
   #matching(type: VisibleType | undefined): readonly Located[] {
     if (!type) return []
-    const { sort: _, order: __, ...filters } = this.asked
+    const { sort: _, order: __, ...filters } = this.#filters
     return orderedRows([type], filters)
   }
 
@@ -408,7 +414,7 @@ export class RowsFeed {
     if (moved) this.#window = moved
     else {
       const { limit = 1, order = 'asc' } = this.asked
-      const page = pageOfRows(this.#types(), { sort: 'cluster', ...this.asked, limit: RowsWindow.capacity(limit) })
+      const page = pageOfRows(this.#types(), { sort: 'cluster', ...this.#filters, limit: RowsWindow.capacity(limit) })
       this.#window = new RowsWindow(this.#windowRows(page.rows), page.total, limit, order)
     }
     this.#total = this.#window.total

@@ -55,7 +55,7 @@ export class VictoriaClient {
       ask: { timeoutMs: this.#importTimeoutMs, maxBytes: 64 * 1024, signal },
     })
     if (status < 300) return
-    const reason = `${status} ${text.trim().slice(0, 500)}`.trim()
+    const reason = refusal(status, text)
     // 401, 403, 404 are about the address or the right to write there, which a person mends; 408 and 429 pass.
     if (status >= 400 && status < 500 && ![401, 403, 404, 408, 429].includes(status)) {
       throw new SamplesRefusedError(STORE, reason)
@@ -73,7 +73,7 @@ export class VictoriaClient {
   /** The same; anything but success is an error. @throws StoreUnavailableError */
   async askJson(path: string, parameters: Readonly<Record<string, string>>, ask: Ask = {}): Promise<unknown> {
     const { status, text } = await this.ask(path, parameters, ask)
-    if (status !== 200) throw new StoreUnavailableError(STORE, `${status} ${text.trim().slice(0, 500)}`)
+    if (status !== 200) throw new StoreUnavailableError(STORE, refusal(status, text))
     return parseJson(text)
   }
 
@@ -119,7 +119,7 @@ export class VictoriaClient {
       if (response.status !== 200) {
         const chunks: Uint8Array[] = []
         for await (const chunk of bounded(response, 65536)) chunks.push(chunk)
-        throw new StoreUnavailableError(STORE, `${response.status} ${Buffer.concat(chunks).toString().slice(0, 500)}`)
+        throw new StoreUnavailableError(STORE, refusal(response.status, Buffer.concat(chunks).toString()))
       }
       const decoder = new TextDecoder()
       let rest = ''
@@ -170,6 +170,14 @@ export interface ExportedSeries {
   readonly values: readonly (number | null)[]
   /** ms */
   readonly timestamps: readonly number[]
+}
+
+/** What it answers in place of what was asked. It is there: that it asks who we are is no outage. */
+function refusal(status: number, text: string): string {
+  const said = `${status} ${text.trim().slice(0, 500)}`.trim()
+  return status === 401 || status === 403
+    ? `it refuses the hub (${said}); the hub shows no credentials: let it in by its address, or put what adds them before VM_ENDPOINT`
+    : said
 }
 
 async function* bounded(response: Response, maxBytes: number): AsyncGenerator<Uint8Array> {

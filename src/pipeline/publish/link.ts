@@ -1,5 +1,5 @@
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream'
-import type { NatsConnection } from '@nats-io/transport-node'
+import { errors, type NatsConnection } from '@nats-io/transport-node'
 import { type Clock, FleetError, seconds } from '#model'
 import { connectNats, type NatsConfig, type NatsServer } from '#nats'
 import { OutboundGuard } from '#outbound'
@@ -68,7 +68,12 @@ export class NatsLink {
         this.#connection.failing(`the connection to ${nameOf(server)} ended`)
       } catch (error) {
         if (signal.aborted) return
-        this.#connection.failing(`${nameOf(server)} is not reached (${reasonOf(error)})`)
+        const why = FleetError.from(error).message
+        this.#connection.failing(
+          isRefusal(error)
+            ? `${nameOf(server)} is there and refuses the hub (${why}); check NATS_USER and NATS_PASSWORD, NATS_TOKEN, NATS_NKEY or NATS_CREDS`
+            : `${nameOf(server)} is not reached (${why})`,
+        )
       }
       await this.#options.clock.sleep(RETRY_MS * (0.5 + Math.random()), signal)
     }
@@ -121,4 +126,6 @@ export class NatsLink {
 
 const nameOf = ({ host, port }: NatsServer): string => `NATS at ${host}:${port}`
 
-const reasonOf = (error: unknown): string => FleetError.from(error).message
+/** It answers, and does not take who we say we are. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError

@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { SilentProxy } from '../../../test/silent-proxy.ts'
 import { redisMissing, startRedis } from '../../pipeline/state/test/redis-server.ts'
-import { closeRedis, NO_CONNECTION, type Redis, redisClient, redisUnavailable } from './index.ts'
+import {
+  closeRedis,
+  NO_CONNECTION,
+  pipelined,
+  type Redis,
+  redisClient,
+  redisUnavailable,
+  transaction,
+} from './index.ts'
 
 const noRedis = redisMissing === undefined ? '' : ` (not run: ${redisMissing})`
 
@@ -20,7 +28,15 @@ describe('why Redis is not available', () => {
     ],
     [
       'WRONGPASS invalid username-password pair or user is disabled.',
-      'WRONGPASS invalid username-password pair or user is disabled. (check REDIS_USERNAME and REDIS_PASSWORD)',
+      'it refuses this password (WRONGPASS); check REDIS_USERNAME and REDIS_PASSWORD',
+    ],
+    [
+      'Ready check failed: NOAUTH Authentication required.',
+      'it asks for a password (NOAUTH); check REDIS_USERNAME and REDIS_PASSWORD',
+    ],
+    [
+      "NOPERM User hub has no permissions to run the 'xrevrange' command",
+      'its user may not do this (NOPERM); check its ACL and REDIS_USERNAME',
     ],
     ['connect ECONNREFUSED 10.0.0.7:6379', 'it refuses connections; look whether it runs (ECONNREFUSED)'],
     ['getaddrinfo ENOTFOUND redis.internal', 'its name is not known; check REDIS_HOST (ENOTFOUND)'],
@@ -69,6 +85,40 @@ describe.skipIf(noRedis !== '')(`a connection to Redis${noRedis}`, () => {
     } finally {
       await closeRedis(listener)
       await closeRedis(speaker)
+    }
+  })
+
+  it.each([
+    ['a wrong password', 'wrong', /refuses this password \(WRONGPASS\); check REDIS_USERNAME and REDIS_PASSWORD/],
+    ['no password', undefined, /asks for a password \(NOAUTH\); check REDIS_USERNAME and REDIS_PASSWORD/],
+  ])('that shows %s tells every command so, and not that there is none', async (_, password, words) => {
+    await using server = await startRedis('--requirepass', 'right')
+    const { host, port } = server
+    const redis = redisClient({ host, port, ...(password !== undefined && { password }) }, () => undefined)
+    try {
+      await redis.connect().catch(() => undefined)
+      for (let turn = 0; turn < 3; turn++) await expect(pipelined(redis, [['GET', 'x']])).rejects.toThrow(words)
+      await expect(transaction(redis, [['GET', 'x']])).rejects.toThrow(words)
+    } finally {
+      await closeRedis(redis)
+    }
+  })
+
+  it('tells after a refusal that was mended why it is away later', async () => {
+    await using server = await startRedis('--requirepass', 'right')
+    const admin = redisClient({ host: server.host, port: server.port, password: 'right' }, () => undefined)
+    const redis = redisClient({ host: server.host, port: server.port, password: 'new' }, () => undefined)
+    try {
+      await admin.connect()
+      await redis.connect().catch(() => undefined)
+      await admin.config('SET', 'requirepass', 'new')
+      await expect.poll(() => redis.status).toBe('ready')
+      await server.kill()
+      await expect.poll(() => redis.status).not.toBe('ready')
+      await expect(pipelined(redis, [['GET', 'x']])).rejects.not.toThrow(/WRONGPASS/)
+    } finally {
+      await closeRedis(admin)
+      await closeRedis(redis)
     }
   })
 

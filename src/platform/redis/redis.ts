@@ -64,11 +64,19 @@ export function redisClient(connection: RedisConnection, onTrouble: (reason: str
     retryStrategy: (attempt) =>
       Math.round(Math.min(2_000, 50 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2)),
   })
-  redis.on('error', (error) => onTrouble(reasonOf(error)))
+  redis.on('error', (error) => {
+    const reason = reasonOf(error)
+    if (reason !== NO_CONNECTION) troubles.set(redis, reason)
+    onTrouble(reason)
+  })
+  redis.on('ready', () => troubles.delete(redis))
   redis.on('close', () => onTrouble(NO_CONNECTION))
   keepAsking(redis, heartbeatMs)
   return redis
 }
+
+/** Why a connection does not come about, until it does: commands learn only that there is none. */
+const troubles = new WeakMap<Redis, string>()
 
 /** Asks for a sign of life while the connection stands. What becomes of the answer is the socket's own affair. */
 function keepAsking(redis: Redis, everyMs: number): void {
@@ -101,7 +109,7 @@ export async function guardedTransaction(redis: Redis, commands: readonly Comman
       return value
     })
   } catch (error) {
-    throw redisUnavailable(error)
+    throw redisUnavailable(error, redis)
   }
 }
 
@@ -114,17 +122,22 @@ export async function pipelined(redis: Redis, commands: readonly Command[]): Pro
       return value
     })
   } catch (error) {
-    throw redisUnavailable(error)
+    throw redisUnavailable(error, redis)
   }
 }
 
 /** The reason where nothing more is known: an earlier, closer one says more. */
 export const NO_CONNECTION = 'there is no connection'
 
-/** What the driver threw, in our words. Its own errors carry the arguments of commands, a password among them: left out. */
-export function redisUnavailable(error: unknown): StoreUnavailableError {
+/**
+ * What the driver threw, in our words. Its own errors carry the arguments of commands, a password among them: left out.
+ * @param redis whose command it was, which may know why there is no connection
+ */
+export function redisUnavailable(error: unknown, redis?: Redis): StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error
-  return new StoreUnavailableError('Redis', reasonOf(error))
+  const reason = reasonOf(error)
+  const trouble = reason === NO_CONNECTION && redis ? troubles.get(redis) : undefined
+  return new StoreUnavailableError('Redis', trouble ?? reason)
 }
 
 function reasonOf(error: unknown): string {
@@ -137,9 +150,17 @@ function reasonOf(error: unknown): string {
     return 'it does not answer; look whether it runs and is not stopped'
   const [, code = ''] = SYSTEM_ERROR.exec(reason) ?? []
   if (code !== '') return `${UNREACHED[code] ?? 'there is no way to it'} (${code})`
-  if (/^(WRONGPASS|NOAUTH)/.test(reason)) return `${reason} (check REDIS_USERNAME and REDIS_PASSWORD)`
+  for (const [said, words] of REFUSALS) if (said.test(reason)) return words
   return reason
 }
+
+/** It is there, and does not let this process in. */
+const CREDENTIALS = 'check REDIS_USERNAME and REDIS_PASSWORD'
+const REFUSALS: readonly (readonly [said: RegExp, words: string])[] = [
+  [/WRONGPASS|invalid password/, `it refuses this password (WRONGPASS); ${CREDENTIALS}`],
+  [/NOAUTH/, `it asks for a password (NOAUTH); ${CREDENTIALS}`],
+  [/NOPERM/, 'its user may not do this (NOPERM); check its ACL and REDIS_USERNAME'],
+]
 
 /** `connect ECONNREFUSED 10.0.0.7:6379`: whoever is told that Redis is away is not told where it is. */
 const SYSTEM_ERROR = /^(?:connect|getaddrinfo|read|write) (E[A-Z_]+)\b/
@@ -160,7 +181,7 @@ export async function* scanKeys(redis: Redis, pattern: string): AsyncGenerator<s
   let cursor = '0'
   do {
     const [next, keys] = await redis.scan(cursor, 'MATCH', pattern, 'COUNT', 1000).catch((error: unknown) => {
-      throw redisUnavailable(error)
+      throw redisUnavailable(error, redis)
     })
     cursor = next
     if (keys.length > 0) yield keys

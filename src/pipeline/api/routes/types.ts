@@ -14,7 +14,7 @@ import type { RowKind } from '#metricsource'
 import type { ClusterState } from '#model'
 import { isFleetKind } from '#resources'
 import { type Body, textBody } from '../bodies.ts'
-import { requireClusters } from '../cluster-sets.ts'
+import { requireSets, withSetOfRows } from '../cluster-sets.ts'
 import { RefusedError, typeNotFound } from '../problem.ts'
 import {
   type Answer,
@@ -100,12 +100,18 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
     const ordered = { sort: 'cluster', ...query }
     if (!wantsCsv(request, query.format))
       return fleetOfTypes(parts, listFleetRows, call, (accessView, clusters) =>
-        fleetBody(parts, accessView, seenOn(parts, accessView, clusters, asked), ordered, now),
+        fleetBody(
+          parts,
+          accessView,
+          seenOn(parts, accessView, clusters, asked),
+          withSetOfRows(kindFor(parts, accessView, clusters, asked), ordered),
+          now,
+        ),
       )
     const accessView = accessViewOf(request)
     const clusters = visibleClusters(parts, accessView)
-    const rows = orderedRows(seenOn(parts, accessView, clusters, asked), ordered)
     const kind = kindFor(parts, accessView, clusters, asked)
+    const rows = orderedRows(seenOn(parts, accessView, clusters, asked), withSetOfRows(kind, ordered))
     if (!kind) throw noSuchType(parts, params.type)
     reply.header('content-disposition', `attachment; filename="${fileName(params.type)}.csv"`)
     const body = textBody(rowsCsv(rows, kind, { ...query, isFleet: true }))
@@ -116,7 +122,9 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
   route(app, parts, groupFleetRows, (call) =>
     fleetOfTypes(parts, groupFleetRows, call, (accessView, clusters) => {
       const { params, query, now } = call
-      return groupsBody(accessView, seenOn(parts, accessView, clusters, { ...query, type: params.type }), query, now)
+      const asked = { ...query, type: params.type }
+      const on = seenOn(parts, accessView, clusters, asked)
+      return groupsBody(accessView, on, withSetOfRows(kindFor(parts, accessView, clusters, asked), query), now)
     }),
   )
 }
@@ -154,8 +162,9 @@ function seenOn(
   const names = asked.cluster && new Set(asked.cluster)
   const there = names ? on.filter(({ cluster }) => names.has(cluster.name)) : on
   if (asked.set === undefined) return there
-  requireClusters(kind, asked)
+  requireSets(kind, asked)
   const inIt = new Set(inSet(parts, accessView, clusters, asked.set).map(({ state }) => state.name))
+  if (isFleetKind(kind)) return there
   return there.filter(({ cluster }) => inIt.has(cluster.name))
 }
 
