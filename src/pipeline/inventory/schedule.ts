@@ -88,6 +88,9 @@ export const exported = (_: BindingState, content: Content, now: number): Bindin
   touchedAt: now,
 })
 
+/** The sink took a part of the content: what it holds is not known until it has the rest. */
+export const begun = ({ held: _, failure: __, ...state }: BindingState): BindingState => state
+
 /** The sink took a sign of life. */
 export const touched = ({ failure: _, ...state }: BindingState, now: number): BindingState => ({
   ...state,

@@ -54,7 +54,7 @@ export interface Delivery {
   readonly maxPartBytes: number
 }
 
-/** What a delivery did. The snapshot is durable in the sink by then. */
+/** What a delivery did. The snapshot is durable in the sink by then, unless it says that it is partial. */
 export interface Receipt {
   /** what the sink holds now; later than that of the delivery where another one came first */
   readonly position: Position
@@ -64,6 +64,8 @@ export interface Receipt {
   readonly removed: number
   /** bytes of what was written, as far as the sink counts them */
   readonly bytes: number
+  /** so far only a part is written, which is durable; the rest is for another delivery, which is due at once */
+  readonly isPartial?: boolean
   /** somebody else writes under this identity: who, and since when; nothing was written or deleted */
   readonly conflict?: string
 }

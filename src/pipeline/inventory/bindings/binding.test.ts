@@ -265,6 +265,28 @@ describe('bindings of an inventory', () => {
     expect(again.places.one.namesOf(WRITING)).toEqual(['a', 'b'])
   })
 
+  it('go on at once where a sink took a part, with what is latest, and tell nobody that it has all', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    const plan = aPlan('one', { pace: { windowMs: seconds(60), heartbeatMs: undefined } })
+    world.follow(plan)
+    await clock.advance(1)
+    world.places.one.trouble = 'part'
+    world.rows.put([aRow('b')])
+    await clock.advance(seconds(61))
+    await expect.poll(() => world.places.one.attempts).toBeGreaterThan(3)
+    expect(world.run.bindings[0]?.lagMs).toBeGreaterThan(0)
+    // What it had at first is not what it has now.
+    world.rows.remove([aRow('b')])
+    const before = world.places.one.attempts
+    await expect.poll(() => world.places.one.attempts).toBeGreaterThan(before + 1)
+    world.places.one.trouble = undefined
+    await expect.poll(() => world.places.one.taken.length).toBe(2)
+    expect(world.places.one.taken.at(-1)?.delivery.changes).toBeUndefined()
+    expect(world.places.one.namesOf(WRITING)).toEqual(['a'])
+  })
+
   it('write all anew to a sink that became another one', async () => {
     const world = new World()
     world.rows.put([aRow('a')])

@@ -11,7 +11,18 @@ import {
 } from '#sinks'
 import type { Given, Snapshot, SnapshotChanges } from '../compose.ts'
 import type { ExportMetrics } from '../metrics.ts'
-import { type BindingState, decide, exported, failed, fresh, isCurrent, retried, seeded, touched } from '../schedule.ts'
+import {
+  type BindingState,
+  begun,
+  decide,
+  exported,
+  failed,
+  fresh,
+  isCurrent,
+  retried,
+  seeded,
+  touched,
+} from '../schedule.ts'
 import type { BindingPlan, ReadySink } from './plan.ts'
 import type { BindingView, RemovalView } from './view.ts'
 import { WakeUp } from './wake-up.ts'
@@ -289,6 +300,7 @@ export class Binding implements AsyncDisposable {
     if (receipt.conflict !== undefined) return this.#conflict(receipt.conflict)
     if (comparePositions(receipt.position, delivery.position) > 0) return this.#overtaken(receipt)
     this.#overtakenTimes = 0
+    if (receipt.isPartial) return this.#goOn()
     this.#acknowledge(delivery, snapshot)
     if (isHeartbeat) {
       this.#state = touched(this.#state, clock.now())
@@ -325,6 +337,15 @@ export class Binding implements AsyncDisposable {
       ...(changes && { changes: { base: base.position, ...changes } }),
       maxPartBytes: this.#plan.maxPartBytes,
     }
+  }
+
+  /** The rest follows at once, of the latest snapshot. */
+  #goOn(): void {
+    this.#acknowledged = undefined
+    this.#state = begun(this.#state)
+    if (this.#failure === undefined) return
+    this.#failure = undefined
+    this.#options.onChange()
   }
 
   #acknowledge({ position }: Delivery, snapshot: Snapshot): void {

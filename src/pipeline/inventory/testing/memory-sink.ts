@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { canonicalRow, type Row } from '#extract'
 import { OutboundGuard } from '#outbound'
@@ -45,7 +46,7 @@ export class MemoryPlace {
   attempts = 0
   opened = 0
   closed = 0
-  trouble: SinkErrorClass | 'hang' | 'conflict' | undefined
+  trouble: SinkErrorClass | 'hang' | 'conflict' | 'part' | undefined
   probeSays: Probe = { verified: true, message: 'it answers', warnings: [] }
   readonly now: () => number
 
@@ -91,6 +92,7 @@ export class MemoryPlace {
     const nothing = { written: 0, removed: 0, bytes: 0 }
     if (this.trouble === 'conflict')
       return { position: delivery.position, ...nothing, conflict: 'somebody else writes here' }
+    if (this.trouble === 'part') return { position: { epoch: 0n, sequence: 0n }, ...nothing, isPartial: true }
     if (held && comparePositions(held.position, delivery.position) >= 0) return { position: held.position, ...nothing }
     const { changes } = delivery
     const byChanges = held !== undefined && changes !== undefined && comparePositions(changes.base, held.position) === 0
@@ -105,6 +107,8 @@ export class MemoryPlace {
   async #maybeFail(signal: AbortSignal): Promise<void> {
     if (this.trouble === 'hang') {
       await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+    } else if (this.trouble === 'part') {
+      await setImmediate()
     } else if (this.trouble !== undefined && this.trouble !== 'conflict') {
       throw new SinkError(this.trouble, `it is ${this.trouble}`)
     }

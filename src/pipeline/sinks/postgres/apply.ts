@@ -5,8 +5,7 @@ import type { Session } from './connection.ts'
 import type { Tables } from './identifiers.ts'
 import { type Change, jsonbText, keyText } from './rows.ts'
 
-/** Of one statement: rows, and bytes of JSON. */
-const BATCH_ROWS = 1000
+/** Of JSON in one statement. */
 const BATCH_BYTES = 4 * 2 ** 20
 /** So many changes are put in order before they are written; more are written as they come, with the cluster to themselves. */
 const ORDERED = 5000
@@ -16,6 +15,16 @@ export interface Applied {
   written: number
   removed: number
   bytes: number
+  /** its time was over before all was written */
+  isCut: boolean
+}
+
+/** What one transaction may take. */
+export interface Bounds {
+  /** rows of one statement */
+  readonly rows: number
+  /** after so long no further rows are begun, ms */
+  readonly ms: number
 }
 
 interface Target {
@@ -23,6 +32,7 @@ interface Target {
   readonly tables: Tables
   readonly writing: Writing
   readonly position: Position
+  readonly bounds: Bounds
 }
 
 /**
@@ -31,24 +41,41 @@ interface Target {
  * afterwards and only then looks at all claims on it, so that the last of both sees what both did; locks are taken in the order of
  * keys, so that nobody waits in a circle.
  */
-export async function apply(target: Target, changes: AsyncIterable<Change>): Promise<Applied> {
-  const done: Applied = { written: 0, removed: 0, bytes: 0 }
-  const { session, tables, writing } = target
+export async function apply(target: Target, changes: AsyncGenerator<Change>): Promise<Applied> {
+  const done: Applied = { written: 0, removed: 0, bytes: 0, isCut: false }
+  const { session, tables, writing, bounds } = target
+  const startedAt = performance.now()
   const lockCluster = (how: '' | '_shared') =>
     session.query(`select pg_advisory_xact_lock${how}(hashtextextended($1, 2))`, [
       JSON.stringify([tables.resources, writing.cluster]),
     ])
   const held: Change[] = []
-  const iterator = changes[Symbol.asyncIterator]()
-  let next = await iterator.next()
-  for (; !next.done && held.length < ORDERED; next = await iterator.next()) held.push(next.value)
+  let next = await changes.next()
+  for (; !next.done && held.length < ORDERED; next = await changes.next()) held.push(next.value)
   if (held.length === 0) return done
   await lockCluster(next.done ? '_shared' : '')
   const batch = new Batch(target, done)
-  for (const change of held.sort(compareResources)) await batch.add(change)
-  for (; !next.done; next = await iterator.next()) await batch.add(next.value)
+  for await (const change of sorted(held, next, changes)) {
+    if (batch.isFull) {
+      await batch.write()
+      if (performance.now() - startedAt >= bounds.ms) return { ...done, isCut: true }
+    }
+    batch.add(change)
+  }
   await batch.write()
   return done
+}
+
+/** Those that are held in the order of their resources, then the others as they come. */
+async function* sorted(
+  held: readonly Change[],
+  next: IteratorResult<Change, unknown>,
+  others: AsyncGenerator<Change>,
+): AsyncGenerator<Change> {
+  yield* held.toSorted(compareResources)
+  if (next.done) return
+  yield next.value
+  yield* others
 }
 
 const compareResources = ({ key: a }: Change, { key: b }: Change): number =>
@@ -68,7 +95,11 @@ class Batch {
     this.#done = done
   }
 
-  async add({ key, put }: Change): Promise<void> {
+  get isFull(): boolean {
+    return this.#put.size + this.#removed.size >= this.#target.bounds.rows || this.#bytes >= BATCH_BYTES
+  }
+
+  add({ key, put }: Change): void {
     const text = keyText(key)
     const { namespace, name, uid } = key
     this.#resources.set(`${namespace}\n${name}\n${uid}`, { namespace, name, uid })
@@ -82,7 +113,6 @@ class Batch {
       this.#removed.set(text, key)
       this.#put.delete(text)
     }
-    if (this.#put.size + this.#removed.size >= BATCH_ROWS || this.#bytes >= BATCH_BYTES) await this.write()
   }
 
   async write(): Promise<void> {

@@ -10,7 +10,8 @@ import { sinkErrorOf } from './errors.ts'
 /** At most so many connections of one sink; deliveries of different inventories run side by side. */
 const MAX_CONNECTIONS = 4
 const CONNECT_MS = seconds(15)
-const TRANSACTION_MS = minutes(2)
+/** Less than a call of the pool may take, which knows less about why. */
+const TRANSACTION_MS = seconds(90)
 const IDLE_MS = minutes(1)
 /** of a statement, where the sink says nothing else */
 const STATEMENT_MS = seconds(60)
@@ -85,7 +86,9 @@ export class Database implements AsyncDisposable {
       AbortSignal.any([signal, late]),
     ).catch((error) => {
       throw error === late.reason
-        ? new SinkError('transient', `the transaction took longer than ${this.#transactionMs / 1000} s`)
+        ? new SinkError('transient', `the transaction took longer than ${this.#transactionMs / 1000} s`, {
+            cause: error,
+          })
         : error
     })
   }

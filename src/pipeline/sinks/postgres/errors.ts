@@ -66,6 +66,11 @@ function explained(error: unknown): readonly [SinkErrorClass, string] {
   return ['transient', `the database failed${code === '' ? '' : ` (${code})`}`]
 }
 
+/** Whether a statement or a transaction took longer than it may: smaller ones may not. */
+export const isOutOfTime = (error: unknown): boolean =>
+  error instanceof SinkError &&
+  (codeOf(error.cause) === '57014' || (error.cause instanceof Error && error.cause.name === 'TimeoutError'))
+
 export const codeOf = (error: unknown): string => {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : ''
   return typeof code === 'string' ? code : ''

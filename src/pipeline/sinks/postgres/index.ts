@@ -2,6 +2,9 @@
  * Rows in PostgreSQL: a table of resources under (cluster, namespace, name, uid), the claims of inventories on them, and who writes.
  *
  *   delivery → lock of the inventory → older than what the writers table says? → what differs, by hash → claims → resources → writers
+ *
+ * All in one transaction, unless that takes long: then what was written until then is committed, and the inventory counts as
+ * incomplete until deliveries that follow have written the rest.
  */
 
 import {
@@ -17,17 +20,23 @@ import {
   type SinkPreview,
   type Writing,
 } from '../sink.ts'
+import type { Bounds } from './apply.ts'
 import { Database, type Session } from './connection.ts'
-import { codeOf, sinkErrorOf } from './errors.ts'
+import { codeOf, isOutOfTime, sinkErrorOf } from './errors.ts'
 import { type Tables, tablesOf } from './identifiers.ts'
 import { OriginalTable } from './original-table.ts'
-import { OwnTables, type TableWriter } from './own-tables.ts'
+import { OwnTables, type Removed, type TableWriter } from './own-tables.ts'
 import { definitions, shapeOf } from './schema.ts'
 
 /** How long a former writer is waited for before what it left is deleted: three times as long as it is silent where nothing changes. */
 const SILENCE_MS = 90_000
 /** until the tables were looked at, and made */
 const OPEN_MS = 30_000
+/** A transaction that writes for so long ends with what it has. */
+const PIECE_MS = 20_000
+/** Rows of one statement; where statements run out of time, ever fewer. */
+const MAX_ROWS = 1000
+const MIN_ROWS = 10
 /** until goodbye is said, or is not */
 const LEAVE_MS = 5000
 
@@ -41,13 +50,19 @@ export class PostgresSink implements Sink {
   readonly #mode: 'ensure' | 'existing'
   readonly #writer: string
   readonly #silenceMs: number
+  readonly #pieceMs: number
+  #rows = MAX_ROWS
   #tableWriter: Promise<TableWriter> | undefined
 
-  /** @param times instead of those above, ms; `transactionMs`: default 2 min */
+  /** @param times instead of those above, ms; `transactionMs`: default 90 s */
   constructor(
     declaration: DatabaseDeclaration,
     context: SinkContext,
-    times: { readonly silenceMs?: number | undefined; readonly transactionMs?: number | undefined } = {},
+    times: {
+      readonly silenceMs?: number | undefined
+      readonly pieceMs?: number | undefined
+      readonly transactionMs?: number | undefined
+    } = {},
   ) {
     const { postgres, provisioning } = declaration.spec
     if (!postgres) throw new SinkError('terminal', 'spec.postgres is missing: say which table rows go to')
@@ -58,6 +73,7 @@ export class PostgresSink implements Sink {
     this.#mode = provisioning?.mode ?? 'ensure'
     this.#writer = context.writer
     this.#silenceMs = times.silenceMs ?? SILENCE_MS
+    this.#pieceMs = times.pieceMs ?? PIECE_MS
   }
 
   async probe(signal: AbortSignal): Promise<Probe> {
@@ -77,15 +93,20 @@ export class PostgresSink implements Sink {
   }
 
   async deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
-    const { receipt, waits, held } = await this.#run((writer, session) => writer.deliver(session, delivery), signal)
+    const { receipt, waits, held } = await this.#run(
+      (writer, session) => writer.deliver(session, delivery, this.#bounds),
+      signal,
+    )
     held?.()
     if (waits !== undefined) throw new SinkError('transient', waits)
     return receipt
   }
 
   async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
-    const waits = await this.#run((writer, session) => writer.remove(session, writing, position), signal)
-    if (waits !== undefined) throw new SinkError('transient', waits)
+    let removed: Removed
+    do removed = await this.#run((writer, session) => writer.remove(session, writing, position, this.#bounds), signal)
+    while (removed.isCut)
+    if (removed.waits !== undefined) throw new SinkError('transient', removed.waits)
   }
 
   preview(): SinkPreview {
@@ -100,6 +121,10 @@ export class PostgresSink implements Sink {
     await this.#database[Symbol.asyncDispose]()
   }
 
+  get #bounds(): Bounds {
+    return { rows: this.#rows, ms: this.#pieceMs }
+  }
+
   async #run<T>(work: (writer: TableWriter, session: Session) => Promise<T>, signal: AbortSignal): Promise<T> {
     this.#tableWriter ??= this.#newWriter()
     const opening = this.#tableWriter
@@ -107,6 +132,7 @@ export class PostgresSink implements Sink {
       const writer = await opening
       return await this.#database.transaction((session) => work(writer, session), signal)
     } catch (error) {
+      if (isOutOfTime(error)) this.#rows = Math.max(MIN_ROWS, Math.floor(this.#rows / 2))
       // What was made of the tables meanwhile is looked at again.
       const isOfTables =
         !(error instanceof SinkError) || error.errorClass === 'terminal' || codeOf(error.cause) === '42P01'

@@ -7,15 +7,16 @@ import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { aRow, at, deliveryOf, rowsTo, writingOf } from '../testing/delivery.ts'
 import { onPostgres, postgresMissing, startPostgres, type TestPostgres } from '../testing/postgres-server.ts'
-import { aPlace, closed } from './testing/places.ts'
+import { aPlace, closed, type Place } from './testing/places.ts'
 
 const source = fileURLToPath(new URL('./testing/deliver-until-killed.ts', import.meta.url))
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
 const signal = new AbortController().signal
 const west = writingOf('west')
 
+let server: TestPostgres
+
 describe.skipIf(postgresMissing !== undefined)(onPostgres('many rows in PostgreSQL'), () => {
-  let server: TestPostgres
   beforeAll(async () => {
     server = await startPostgres()
   })
@@ -51,6 +52,61 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('many rows in PostgreS
     for (const name of [table, `${table}_claims`]) expect(await server.counts(name)).toMatchObject({ deleted: 0 })
   }, 600_000)
 
+  it('takes a load that lasts in pieces that hold, and writes nothing of it twice, also after a kill', async () => {
+    const place = await aPlace(server)
+    const table = `${place.schema}.inventory`
+    // Every statement of 1000 rows is a piece.
+    const sink = place.sink('west', { pieceMs: 0, writer: 'killed' })
+    const first = rowsTo(2500)
+    expect(await sink.deliver(deliveryOf(west, at(1), first), signal)).toMatchObject({ isPartial: true, written: 1000 })
+    expect(await complete(place)).toBe(false)
+    const next = closed(place.sink('west', { pieceMs: 0, silenceMs: 0 }))
+    expect(await next.deliver(deliveryOf(west, at(1, 2), first), signal)).toMatchObject({
+      isPartial: true,
+      written: 1000,
+    })
+    // The same position again is the rest of it.
+    const last = await next.deliver(deliveryOf(west, at(1, 2), first), signal)
+    expect(last).toMatchObject({ position: at(1, 2), written: 500 })
+    expect(last.isPartial).toBeUndefined()
+    expect(await complete(place)).toBe(true)
+    expect(await server.counts(`${table}_claims`)).toMatchObject({ updated: 0, deleted: 0 })
+    const others = Array.from({ length: 1500 }, (_, n) => aRow(n + 2000))
+    const changed = others.map((row) => ({ ...row, attributes: { image: 'new' } }))
+    expect(await next.deliver(deliveryOf(west, at(2, 2), changed), signal)).toMatchObject({ isPartial: true })
+    expect(await complete(place)).toBe(false)
+    for (let n = 3; (await next.deliver(deliveryOf(west, at(n, 2), changed), signal)).isPartial; n++);
+    expect(await place.read(west)).toHaveLength(1500)
+    expect(await complete(place)).toBe(true)
+    await next.remove(west, at(99, 2), signal)
+    expect(await place.count('inventory_claims')).toBe(0)
+    await sink[Symbol.asyncDispose]()
+  })
+
+  it('gets through to a database that takes so long for 1000 rows that their statement is ended', async () => {
+    const place = await aPlace(server)
+    const sink = closed(place.sink('west', { spec: { options: { statement_timeout: '400ms' } } }))
+    await sink.deliver(deliveryOf(west, at(1), []), signal)
+    await server.query(`create function ${place.schema}.slow() returns trigger language plpgsql as
+      'begin perform pg_sleep(0.001); return new; end'`)
+    await server.query(`create trigger slow before insert on ${place.schema}.inventory_claims
+      for each row execute function ${place.schema}.slow()`)
+    const rows = rowsTo(1500)
+    const said: string[] = []
+    const load = async () => {
+      for (let n = 2; n < 20; n++)
+        try {
+          return await sink.deliver(deliveryOf(west, at(n), rows), signal)
+        } catch (error) {
+          said.push(String(error))
+        }
+      throw new Error(said.join())
+    }
+    expect(await load()).toMatchObject({ written: 1500 })
+    expect(said.length).toBeGreaterThan(0)
+    for (const words of said) expect(words).toContain('a statement took longer than its limit')
+  }, 60_000)
+
   it('takes 50 writers of one cluster that see the same objects, at once and without a deadlock', async () => {
     const place = await aPlace(server)
     const sinks = Array.from({ length: 10 }, () => closed(place.sink('west')))
@@ -82,14 +138,23 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('many rows in PostgreS
 
   it('takes 100 000 rows, then 1 % of them again and nothing else', async () => {
     const place = await aPlace(server)
-    const sink = closed(place.sink('west', { transactionMs: 600_000 }))
+    const sink = closed(place.sink('west'))
     const rows = rowsTo(100_000)
-    expect(await sink.deliver(deliveryOf(west, at(1), rows), signal)).toMatchObject({ written: 100_000, removed: 0 })
-    const changed = rows.map((row, n) => (n % 100 === 0 ? aRow(n, { image: 'new' }) : row))
-    expect(await sink.deliver(deliveryOf(west, at(2), changed), signal)).toMatchObject({ written: 1000, removed: 0 })
+    let [written, n] = [0, 0]
+    for (let isPartial: boolean | undefined = true; isPartial; ) {
+      const receipt = await sink.deliver(deliveryOf(west, at(++n), rows), signal)
+      ;[written, isPartial] = [written + receipt.written, receipt.isPartial]
+    }
+    expect(written).toBe(100_000)
+    const changed = rows.map((row, place) => (place % 100 === 0 ? aRow(place, { image: 'new' }) : row))
+    expect(await sink.deliver(deliveryOf(west, at(n + 1), changed), signal)).toMatchObject({ written: 1000, removed: 0 })
     expect(await place.count()).toBe(100_000)
   }, 600_000)
 })
+
+/** Whether the table says that an inventory has all its rows. */
+const complete = async ({ schema }: Place): Promise<boolean | undefined> =>
+  (await server.query<{ complete: boolean }>(`select complete from ${schema}.inventory_writers`))[0]?.complete
 
 /** Until the child has a transaction that wrote something. */
 async function inTransaction(server: TestPostgres, child: ChildProcess): Promise<void> {

@@ -73,6 +73,21 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('a table of Kollect'),
     expect(rows[1]).toMatchObject({ resource_namespace: 'shop-2' })
   })
 
+  it('takes a load that lasts in pieces that hold, and deletes nothing before the last', async () => {
+    const place = await anOriginal(', cluster')
+    const sink = closed(place.sink('west', { spec, pieceMs: 0 }))
+    await sink.deliver(deliveryOf(west, at(1), [aRow(9999)]), signal)
+    const rows = rowsTo(2500)
+    for (let n = 2; n < 4; n++)
+      expect(await sink.deliver(deliveryOf(west, at(n), rows), signal)).toMatchObject({
+        isPartial: true,
+        written: 1000,
+      })
+    expect(await rowsOf(place)).toHaveLength(2001)
+    expect(await sink.deliver(deliveryOf(west, at(4), rows), signal)).toMatchObject({ written: 500, removed: 1 })
+    expect(await rowsOf(place)).toHaveLength(2500)
+  })
+
   it('touches no row of another cluster where the key does not tell them apart, and says what to do', async () => {
     const place = await anOriginal()
     await closed(place.sink('east', { spec })).deliver(deliveryOf(writingOf('east'), at(1), rowsTo(3)), signal)

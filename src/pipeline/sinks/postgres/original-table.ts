@@ -1,14 +1,16 @@
 import { canonicalRow, type Row } from '#extract'
 import { comparePositions, type Delivery, type Position, SinkError, type Writing } from '../sink.ts'
+import type { Bounds } from './apply.ts'
 import type { Session } from './connection.ts'
 import type { Tables } from './identifiers.ts'
-import type { Delivered, TableWriter } from './own-tables.ts'
+import type { Delivered, Removed, TableWriter } from './own-tables.ts'
 import { jsonbText } from './rows.ts'
 import { lockInventory } from './writers.ts'
 
-const BATCH_ROWS = 1000
 const BATCH_BYTES = 4 * 2 ** 20
 const NOTHING = { written: 0, removed: 0, bytes: 0 }
+const UNCUT = { ...NOTHING, isCut: false }
+const START: Position = { epoch: 0n, sequence: 0n }
 
 /**
  * The table as Kollect made it, for those who read it: one row for each object of a target, and nothing about writers. So positions are
@@ -25,7 +27,7 @@ export class OriginalTable implements TableWriter {
     this.#key = key
   }
 
-  async deliver(session: Session, delivery: Delivery): Promise<Delivered> {
+  async deliver(session: Session, delivery: Delivery, bounds: Bounds): Promise<Delivered> {
     const { writing, position, complete, checksum } = delivery
     await lockInventory(session, writing, this.#tables)
     const key = keyOf(writing)
@@ -34,58 +36,72 @@ export class OriginalTable implements TableWriter {
     if (held && (order > 0 || (order === 0 && held.complete >= complete)))
       return { receipt: { position: held.position, ...NOTHING } }
     const isSame = held?.complete && held.checksum === checksum
-    const receipt = { position, ...(isSame ? NOTHING : await this.#write(session, delivery, held?.position)) }
+    const { isCut, ...done } = isSame ? UNCUT : await this.#write(session, delivery, held?.position, bounds)
+    // What is there of it is found equal by the next delivery, and costs that little.
+    if (isCut)
+      return {
+        receipt: { position: held?.position ?? START, ...done, isPartial: true },
+        held: () => void this.#held.delete(key),
+      }
     return {
-      receipt,
+      receipt: { position, ...done },
       // It holds only once the transaction does.
       held: () => void this.#held.set(key, { position, checksum, complete }),
     }
   }
 
-  async remove(session: Session, writing: Writing, position: Position): Promise<undefined> {
+  async remove(session: Session, writing: Writing, position: Position): Promise<Removed> {
     await lockInventory(session, writing, this.#tables)
     const held = this.#held.get(keyOf(writing))
-    if (held && comparePositions(held.position, position) > 0) return undefined
+    if (held && comparePositions(held.position, position) > 0) return {}
     await session.query(
       `delete from ${this.#tables.resources} where cluster = $1 and inventory_namespace = $2 and inventory_name = $3`,
       valuesOf(writing),
     )
     this.#held.delete(keyOf(writing))
-    return undefined
+    return {}
   }
 
-  async #write(session: Session, delivery: Delivery, held: Position | undefined) {
+  async #write(session: Session, delivery: Delivery, held: Position | undefined, bounds: Bounds) {
     const { changes, complete, writing } = delivery
     const isOfUse =
       changes && held && comparePositions(held, changes.base) === 0 && this.#held.get(keyOf(writing))?.complete
-    const put = await this.#put(session, writing, isOfUse ? changes.put : delivery.rows())
+    const put = await this.#put(session, writing, isOfUse ? changes.put : delivery.rows(), bounds)
     let removed = 0
-    if (complete)
+    if (complete && !put.isCut)
       removed = isOfUse
         ? await this.#remove(session, writing, changes.removed.map(rowKeyOf))
         : await this.#removeAllBut(session, writing, put.keys)
-    return { written: put.written, removed, bytes: put.bytes }
+    return { written: put.written, removed, bytes: put.bytes, isCut: put.isCut }
   }
 
-  async #put(session: Session, writing: Writing, rows: Iterable<Row>) {
-    const done = { written: 0, bytes: 0, keys: new Set<string>() }
+  async #put(session: Session, writing: Writing, rows: Iterable<Row>, bounds: Bounds) {
+    const done = { written: 0, bytes: 0, keys: new Set<string>(), isCut: false }
     let batch: string[] = []
     let bytes = 0
+    let spentMs = 0
     const write = async () => {
-      if (batch.length > 0) done.written += await this.#upsert(session, writing, `[${batch.join(',')}]`, batch.length)
+      const startedAt = performance.now()
+      const written = batch.length > 0 ? await this.#upsert(session, writing, `[${batch.join(',')}]`, batch.length) : 0
+      // Finding rows equal takes nothing of the time, or there would be rows that are never come to.
+      if (written > 0) spentMs += performance.now() - startedAt
+      done.written += written
       done.bytes += bytes
       batch = []
       bytes = 0
     }
     for (const row of rows) {
       const key = rowKeyOf(row)
+      if (batch.length >= bounds.rows || bytes >= BATCH_BYTES) {
+        await write()
+        if (spentMs > bounds.ms) return { ...done, isCut: true }
+      }
       // Targets of equal names in two namespaces share a key here: the first stands.
       if (done.keys.has(key)) continue
       done.keys.add(key)
       const json = `{"t":${jsonbText(row.targetName)},"u":${jsonbText(row.uid)},"ns":${jsonbText(row.namespace || writing.namespace)},"p":${jsonbText(JSON.parse(canonicalRow(row)))}}`
       batch.push(json)
       bytes += json.length
-      if (batch.length >= BATCH_ROWS || bytes >= BATCH_BYTES) await write()
     }
     await write()
     return done

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { comparePositions, type Delivery, type Position, type Receipt, type Writing } from '../sink.ts'
-import { apply } from './apply.ts'
+import { apply, type Bounds } from './apply.ts'
 import type { Session } from './connection.ts'
 import type { Tables } from './identifiers.ts'
 import { type Change, hashOf, keyOfText, keyText } from './rows.ts'
@@ -25,11 +25,18 @@ export interface Delivered {
   readonly held?: () => void
 }
 
+/** What came of taking an inventory away. */
+export interface Removed {
+  /** why it is not done yet */
+  readonly waits?: string
+  /** part of it is gone; the rest is for another transaction */
+  readonly isCut?: boolean
+}
+
 /** One shape of tables. Everything runs within a transaction. */
 export interface TableWriter {
-  deliver(session: Session, delivery: Delivery): Promise<Delivered>
-  /** @returns why it is not done yet */
-  remove(session: Session, writing: Writing, position: Position): Promise<string | undefined>
+  deliver(session: Session, delivery: Delivery, bounds: Bounds): Promise<Delivered>
+  remove(session: Session, writing: Writing, position: Position, bounds: Bounds): Promise<Removed>
   /** Says goodbye; absent where there is nobody to say it to. */
   readonly leave?: ((session: Session) => Promise<void>) | undefined
 }
@@ -51,7 +58,7 @@ export class OwnTables implements TableWriter {
     this.#silenceMs = silenceMs
   }
 
-  async deliver(session: Session, delivery: Delivery): Promise<Delivered> {
+  async deliver(session: Session, delivery: Delivery, bounds: Bounds): Promise<Delivered> {
     const { writing, position, complete } = delivery
     await lockInventory(session, writing, this.#tables)
     const held = await heldBy(session, this.#tables, writing)
@@ -70,46 +77,55 @@ export class OwnTables implements TableWriter {
     const isBase = held && changes && !isNew && comparePositions(held.position, changes.base) === 0
     const isOfUse = isBase && !held.removed && (held.complete || !complete)
     const source = isSame ? none() : isOfUse ? differs.told(changes, mayDelete) : differs.found(mayDelete)
-    const applied = await apply({ session, tables: this.#tables, writing, position }, source)
-    const waits = complete && !mayDelete && differs.kept > 0
-    await noteWritten(session, this.#tables, delivery, {
-      writer: this.#writer,
-      complete: complete && !waits,
-      removed: false,
-      isTakeover: isNew,
-      former: held && !standing.mayDelete ? held.writer : undefined,
-    })
+    const { isCut, ...applied } = await apply({ session, tables: this.#tables, writing, position, bounds }, source)
+    const waits = complete && !mayDelete && !isCut && differs.kept > 0
+    // Until all of it is there, it is as if it had not come.
+    const reached = isCut ? { ...position, sequence: position.sequence - 1n } : position
+    await noteWritten(
+      session,
+      this.#tables,
+      { ...delivery, position: reached },
+      {
+        writer: this.#writer,
+        complete: complete && !waits && !isCut,
+        removed: false,
+        isTakeover: isNew,
+        former: held && !standing.mayDelete ? held.writer : undefined,
+      },
+    )
     this.#wrote(writing, position)
     return {
-      receipt: { position, ...applied },
+      receipt: { position: reached, ...applied, ...(isCut && { isPartial: true }) },
       ...(waits && { waits: waitsFor(held, this.#silenceMs) }),
     }
   }
 
-  async remove(session: Session, writing: Writing, position: Position): Promise<string | undefined> {
+  async remove(session: Session, writing: Writing, position: Position, bounds: Bounds): Promise<Removed> {
     await lockInventory(session, writing, this.#tables)
     const held = await heldBy(session, this.#tables, writing)
-    if (!held || held.removed) return undefined
+    if (!held || held.removed) return {}
     const standing = judge(
       held,
       { writing, position },
       { ownEpochs: this.#epochsOf(writing), silenceMs: this.#silenceMs },
     )
-    if (standing.may === 'nothing') return undefined
-    if (standing.may === 'conflict') return standing.sentence
+    if (standing.may === 'nothing') return {}
+    if (standing.may === 'conflict') return { waits: standing.sentence }
     const tables = this.#tables
     const none = { writing, position, generation: 0, checksum: '', itemCount: 0 }
-    const writer = { writer: this.#writer, isTakeover: standing.isTakeover, former: held.writer }
+    const writer = { writer: this.#writer, isTakeover: standing.isTakeover }
     if (!standing.mayDelete) {
-      await noteWritten(session, tables, none, { ...writer, complete: false, removed: false })
-      return waitsFor(held, this.#silenceMs)
+      const former = held.writer
+      await noteWritten(session, tables, none, { ...writer, complete: false, removed: false, former })
+      return { waits: waitsFor(held, this.#silenceMs) }
     }
     const claims = new Differences(session, tables, { ...none, rows: () => [] })
-    await apply({ session, tables, writing, position }, claims.found(true))
-    await noteWritten(session, tables, none, { ...writer, complete: true, removed: true, former: undefined })
-    await forgetRemoved(session, tables, writing.cluster)
+    const { isCut } = await apply({ session, tables, writing, position, bounds }, claims.found(true))
+    await noteWritten(session, tables, none, { ...writer, complete: !isCut, removed: !isCut, former: undefined })
     this.#wrote(writing, position)
-    return undefined
+    if (isCut) return { isCut }
+    await forgetRemoved(session, tables, writing.cluster)
+    return {}
   }
 
   get leave(): TableWriter['leave'] {

@@ -10,7 +10,13 @@ export interface Place {
   readonly schema: string
   sink(
     cluster: string,
-    more?: Partial<SinkContext> & { spec?: object; dsn?: string; silenceMs?: number; transactionMs?: number },
+    more?: Partial<SinkContext> & {
+      spec?: object
+      dsn?: string
+      silenceMs?: number
+      pieceMs?: number
+      transactionMs?: number
+    },
   ): PostgresSink
   /** rows of an inventory, as the view shows them */
   read(writing: Writing): Promise<Row[]>
@@ -26,7 +32,7 @@ export async function aPlace(server: TestPostgres, table = 'inventory'): Promise
   await server.query(`create schema ${schema} authorization app`)
   return {
     schema,
-    sink: (cluster, { spec, dsn = server.dsn(), silenceMs, transactionMs, ...context } = {}) => {
+    sink: (cluster, { spec, dsn = server.dsn(), silenceMs, pieceMs, transactionMs, ...context } = {}) => {
       const declaration: DatabaseDeclaration = {
         namespace: 'team-a',
         name: 'warehouse',
@@ -34,7 +40,7 @@ export async function aPlace(server: TestPostgres, table = 'inventory'): Promise
         credentials: { dsn: Buffer.from(dsn) },
         spec: { type: 'postgres', postgres: { databaseRef: { name: 'warehouse' }, table, schema }, ...spec },
       }
-      return new PostgresSink(declaration, contextOf(context), { silenceMs, transactionMs })
+      return new PostgresSink(declaration, contextOf(context), { silenceMs, pieceMs, transactionMs })
     },
     read: async ({ cluster, namespace, inventory }) => {
       const [{ there } = { there: false }] = await server.query<{ there: boolean }>(
