@@ -212,6 +212,7 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
             {...props}
             columns={visible}
             lines={lines}
+            question={`${typed} ${order}`}
             gone={held.gone}
             rowHeight={rowHeight}
             sortBy={sortBy?.id ?? ''}
@@ -321,6 +322,10 @@ export function RowHeight(): ReactNode {
 
 interface GridProps<T> extends Pick<ResourceTableProps<T>, 'caption' | 'columns' | 'dim' | 'group'> {
   readonly lines: Lines<T>
+  /** what the lines are the answer to */
+  readonly question: string
+  /** the answer to another one is shown from its first line on */
+  readonly restarts?: boolean
   readonly gone: ReadonlySet<string>
   readonly rowHeight: number
   readonly sortBy: string
@@ -336,6 +341,8 @@ export function Grid<T>({
   caption,
   columns,
   lines,
+  question,
+  restarts = false,
   gone,
   rowHeight: roomyHeight,
   sortBy,
@@ -352,20 +359,35 @@ export function Grid<T>({
   const blank = !useSeesAll()
   const isCompact = usePreference('rows', 'roomy')[0] === 'compact'
   const rowHeight = isCompact ? compactHeight : roomyHeight
-  const { from, to } = useWindow(scroller, lines.length, rowHeight)
+  // Known, not read: to read it where rows were just drawn lays all of them out.
+  const top = useRef(0)
+  const goTo = useCallback((place: number) => {
+    if (!scroller.current || top.current === place) return
+    scroller.current.scrollTop = place
+    top.current = place
+  }, [])
   useLayoutEffect(() => {
     const box = scroller.current
     const placeKey = `${key} ${caption}`
     // The same list under another address, as with a row open beside it, stays where it is.
-    if (box) box.scrollTop = scrollPlaces.get(placeKey) ?? (before.current === list ? box.scrollTop : 0)
+    goTo(scrollPlaces.get(placeKey) ?? (before.current === list ? top.current : 0))
     before.current = list
+    scrollPlaces.set(placeKey, top.current)
+    // Asked before those that draw what comes into view.
     const remember = () => {
-      if (box) scrollPlaces.set(placeKey, box.scrollTop)
+      if (!box) return
+      top.current = box.scrollTop
+      scrollPlaces.set(placeKey, top.current)
     }
-    remember()
-    box?.addEventListener('scroll', remember, { passive: true })
-    return () => box?.removeEventListener('scroll', remember)
-  }, [key, caption, list])
+    box?.addEventListener('scroll', remember, { passive: true, capture: true })
+    return () => box?.removeEventListener('scroll', remember, { capture: true })
+  }, [key, caption, list, goTo])
+  const asked = useRef(question)
+  useLayoutEffect(() => {
+    if (restarts && asked.current !== question) goTo(0)
+    asked.current = question
+  }, [restarts, question, goTo])
+  const { from, to } = useWindow(scroller, lines.length, rowHeight, question)
   useRowKeys(scroller, lines, rowHeight)
   useEffect(() => onSeen?.(to), [onSeen, to])
 

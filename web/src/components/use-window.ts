@@ -1,26 +1,32 @@
-import { type RefObject, useCallback, useLayoutEffect, useState } from 'react'
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useState } from 'react'
 import { flushSync } from 'react-dom'
 import { printedAtMost, usePrinting } from './use-printing.ts'
 
-const spare = 16
+const spare = 12
 const step = 8
 
 /**
  * Which lines of equal height are in view, with some to spare on both sides. It moves in steps, so that most scrolling
- * renders nothing.
+ * renders nothing. Of other lines, as after a leap, those in view are drawn first, so that they are seen as soon as may be, and what is to spare after them.
+ * @param question what the lines are the answer to
  */
 export function useWindow(
   element: RefObject<HTMLElement | null>,
   count: number,
   lineHeight: number,
+  question = '',
 ): { from: number; to: number } {
-  const [view, setView] = useState({ top: 0, height: 1200 })
+  const [view, setView] = useState({ top: 0, height: 1200, leaps: 0 })
   const look = useCallback(() => {
     const box = element.current
     if (!box) return
     const top = Math.floor(box.scrollTop / lineHeight / step) * step * lineHeight
     const height = box.clientHeight
-    setView((before) => (before.top === top && before.height === height ? before : { top, height }))
+    setView((before) => {
+      if (before.top === top && before.height === height) return before
+      const isLeap = Math.abs(top - before.top) > height + spare * lineHeight
+      return { top, height, leaps: before.leaps + (isLeap ? 1 : 0) }
+    })
   }, [element, lineHeight])
   useLayoutEffect(() => {
     const box = element.current
@@ -36,8 +42,25 @@ export function useWindow(
       box.removeEventListener('scroll', scrolled)
     }
   }, [element, look])
+  const [drawn, setDrawn] = useState<string>()
+  const lines = `${question} ${view.leaps}`
+  const isDrawn = drawn === lines
+  useEffect(() => (isDrawn ? undefined : afterPaint(() => setDrawn(lines))), [isDrawn, lines])
+  const more = isDrawn ? spare : 1
   if (usePrinting()) return { from: 0, to: Math.min(count, printedAtMost) }
   const from = Math.max(0, Math.min(count, Math.floor(view.top / lineHeight) - spare))
-  const to = Math.min(count, Math.ceil((view.top + view.height) / lineHeight) + spare + step)
+  const to = Math.min(count, Math.ceil((view.top + view.height) / lineHeight) + more + step)
   return { from, to }
+}
+
+/** @returns gives it up */
+function afterPaint(act: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const frame = requestAnimationFrame(() => {
+    timer = setTimeout(act)
+  })
+  return () => {
+    cancelAnimationFrame(frame)
+    clearTimeout(timer)
+  }
 }

@@ -33,4 +33,19 @@ describe('RowList', () => {
       }),
       { numRuns: 50 },
     ))
+
+  it('is the same built of parts', () =>
+    fc.assert(
+      fc.property(fc.array(some, { maxLength: 6 }), (parts) => {
+        const built = RowList.builder()
+        let list = RowList.empty
+        for (const part of parts) {
+          const made = part.map(([id, x]) => row(id, x))
+          built.add(made)
+          list = list.with(made)
+        }
+        expect([...built.build()]).toEqual([...list])
+      }),
+      { numRuns: 50 },
+    ))
 })

@@ -23,6 +23,13 @@ export class RowList implements ReadonlyMap<string, ShownRow> {
     return RowList.empty.with(rows)
   }
 
+  /** One of rows that come in parts: they are looked at as they come, and not all at the end. */
+  static builder(): { add(rows: Iterable<ShownRow>): void; build(): RowList } {
+    const items: ShownRow[] = []
+    const places = new Map<string, number>()
+    return { add: (rows) => place(rows, items, places), build: () => new RowList(items, places) }
+  }
+
   get size(): number {
     return this.items.length
   }
@@ -51,11 +58,7 @@ export class RowList implements ReadonlyMap<string, ShownRow> {
   with(rows: Iterable<ShownRow>): RowList {
     const places = this.size === 0 ? new Map<string, number>() : this.#places
     const items = [...this.items]
-    for (const row of rows) {
-      const place = places.get(row.id) ?? items.length
-      places.set(row.id, place)
-      items[place] = row
-    }
+    place(rows, items, places)
     return new RowList(items, places)
   }
 
@@ -77,5 +80,14 @@ export class RowList implements ReadonlyMap<string, ShownRow> {
 
   forEach(call: (row: ShownRow, id: string, list: ReadonlyMap<string, ShownRow>) => void): void {
     for (const row of this.items) call(row, row.id, this)
+  }
+}
+
+/** Those that are known in their places, the others at the end. */
+function place(rows: Iterable<ShownRow>, items: ShownRow[], places: Map<string, number>): void {
+  for (const row of rows) {
+    const at = places.get(row.id) ?? items.length
+    places.set(row.id, at)
+    items[at] = row
   }
 }

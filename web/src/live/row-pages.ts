@@ -121,14 +121,22 @@ export class RowPages {
     const began = performance.now()
     this.#stale = false
     const count = Math.max(this.#loaded, 1)
-    const pages = await this.#read([], count, () => this.#lacks)
+    const rows = RowList.builder()
+    const pages = await this.#read([], count, { isOver: () => this.#lacks, onRows: rows.add })
     if (this.#lacks) this.#stale = true
-    else this.#pages = pages
+    else {
+      this.#pages = pages
+      this.#rows = { of: pages, list: rows.build() }
+    }
     this.#renewed = { at: performance.now(), tookMs: performance.now() - began }
   }
 
   /** These pages and further ones, until there are so many rows or something else is wanted. */
-  async #read(before: readonly RowsPage[], count: number, isOver = () => false): Promise<readonly RowsPage[]> {
+  async #read(
+    before: readonly RowsPage[],
+    count: number,
+    { isOver = () => false, onRows }: { isOver?: () => boolean; onRows?: (rows: readonly ShownRow[]) => void } = {},
+  ): Promise<readonly RowsPage[]> {
     const pages = [...before]
     let loaded = pages.reduce((sum, { items }) => sum + items.length, 0)
     let next = pages.at(-1)?.next
@@ -141,6 +149,7 @@ export class RowPages {
         this.#asking.signal,
       )
       pages.push(page)
+      onRows?.(page.items)
       loaded += page.items.length
       next = page.items.length === 0 ? null : page.next
     }
@@ -167,7 +176,7 @@ export class RowPages {
     const { of, list } = this.#rows
     const isLonger = of.every((page, place) => page === this.#pages[place])
     const added = this.#pages.slice(isLonger ? of.length : 0).flatMap(({ items }) => items)
-    const rows = (isLonger ? list : RowList.empty).with(added)
+    const rows = isLonger && added.length === 0 ? list : (isLonger ? list : RowList.empty).with(added)
     this.#rows = { of: this.#pages, list: rows }
     this.#tell({ state: 'here', rows, page: last, isWhole: this.#next === null, problem: null })
   }

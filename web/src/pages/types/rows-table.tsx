@@ -301,13 +301,9 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
   const held = useHeldOrder(arranged, rows, keyOf, pending ? 'pending' : JSON.stringify(query), list)
   const lines = useMemo(() => rowLines(held.rows, keyOf), [held.rows])
   const asked = JSON.stringify(query)
-  const shown = useRef(asked)
-  useLayoutEffect(() => {
-    if (pending || shown.current === asked) return
-    shown.current = asked
-    // Another question has another first row. The same one keeps its place, however often it is answered.
-    list.current?.querySelector('.table-scroll')?.scrollTo(0, 0)
-  }, [pending, asked])
+  // The old rows are there until the question is answered.
+  const answered = useRef(asked)
+  if (!pending) answered.current = asked
   const names = useMemo(
     () => [...(cluster === null ? ['cluster'] : []), 'name', 'namespace', ...info.columns.map(({ name }) => name)],
     [cluster, info.columns],
@@ -407,6 +403,8 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
                 caption={`${type} of ${where}`}
                 columns={visible}
                 lines={lines}
+                question={answered.current}
+                restarts
                 gone={held.gone}
                 rowHeight={38}
                 sortBy={sortBy}
