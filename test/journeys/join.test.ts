@@ -173,13 +173,13 @@ describe('joining', () => {
       'with one certificate',
       'both',
       ['identity/member.json'],
-      /[\w-]+ at 127\.0\.0\.1 and [\w-]+ at 127\.0\.0\.1: the newer/,
+      /[\w.-]+ with key [0-9a-f]{16} at 127\.0\.0\.1 and [\w.-]+ with key [0-9a-f]{16} at 127\.0\.0\.1: the newer/,
     ],
     [
       'of which one is a copy of the other with all it has',
       'clone',
       ['.'],
-      /started as (\w{8}) at 127\.0\.0\.1 and [\w-]+ started as (?!\1)\w{8} at 127\.0\.0\.1; one runs on a copy .*: the newer/,
+      /([\w.-]+) with key ([0-9a-f]{16}) at 127\.0\.0\.1 and (?!\1 )[\w.-]+ with key \2 at 127\.0\.0\.1; one runs on a copy .*: the newer/,
     ],
   ])(
     'two agents %s: the newer is served, the other waits, and a condition names both',
@@ -203,6 +203,8 @@ describe('joining', () => {
       const condition = await eventually(single, (one) => one?.status === 'False', 60_000)
       expect(condition?.message).toMatch(/two agents use the identity of this cluster: /)
       expect(condition?.message).toMatch(words)
+      for (const [, agent] of condition?.message.matchAll(/([\w.-]+) with key/g) ?? [])
+        expect(`${first.stderr()}${second.stderr()}`).toContain(agent)
       expect((await view(name))?.agent).toMatchObject({ connected: true })
       const told = () => Promise.resolve(`${first.stderr()}${second.stderr()}`)
       await eventually(told, (said) => said.includes('another agent uses the identity of this cluster'), 30_000)

@@ -63,11 +63,11 @@ const refused: readonly (readonly [
   ['one object in two versions', create(aWork(twice))],
 ]
 
-/** What an API server says, without what it puts before the words of a webhook. */
+/** What an API server says, with a webhook called what it is at the embedded API. */
 const wordsOf = (said: string): string =>
   said
     .replace(/^kubectl [\s\S]*? ended with 1: /, '')
-    .replace(/admission webhook "[^"]+" denied the request: /, '')
+    .replace(/admission webhook "([^"]+)" denied the request: /, 'admission rule "$1" denied the request: ')
     .replace(/error when creating "STDIN": /, '')
     .trim()
 

@@ -130,6 +130,7 @@ function listen(server: Server, host: string, port: number): Promise<number> {
 function facts({ uplink, buffer, collection, findings }: AgentStatus): object {
   return {
     hub: uplink.phase === 'live' ? 'connected' : uplink.reason,
+    ...(uplink.awaySince !== undefined && { hubAwaySince: new Date(uplink.awaySince).toISOString() }),
     bufferedBatches: buffer.batches,
     lostBatches: buffer.lostBatches,
     ...(buffer.fault !== undefined && { buffer: buffer.fault }),

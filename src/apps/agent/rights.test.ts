@@ -54,6 +54,13 @@ describe('the rights an agent has', () => {
     expect(held.excess).toMatch(/still grants full: .*`kubectl delete clusterrolebinding clusterpulse-executor`/)
   })
 
+  it('are told as they are where the kubeconfig is of somebody who may do everything, though less was chosen', async () => {
+    const { kube } = aCluster(() => true)
+    const held = await heldRights(kube, shop, { as: 'itself', signal: signal() })
+    expect(held.rights).toEqual({ kind: 'full' })
+    expect(held.excess).toMatch(/^namespaced:shop,till was chosen, .*this kubeconfig may do everything: .*told full; /)
+  })
+
   it('are none where the cluster grants less, and what is missing is named', async () => {
     const { kube } = aCluster(({ namespace }) => namespace === 'shop')
     const held = await heldRights(kube, shop, { as: 'itself', signal: signal() })

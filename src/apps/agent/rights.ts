@@ -29,9 +29,10 @@ export async function heldRights(
   try {
     for (const attempt of attemptsOf(wanted, as))
       if (!(await isAllowed(kube, attempt, { signal }))) return lacking(wanted, attempt, as)
-    const isLess = as === 'executor' && wanted.kind === 'namespaced'
-    const isFull = isLess && (await isAllowed(kube, EVERYTHING, { as: { user: EXECUTOR_USER }, signal }))
-    return isFull ? { rights: { kind: 'full' }, excess: excessWords(wanted) } : { rights: wanted }
+    if (wanted.kind !== 'namespaced') return { rights: wanted }
+    const who = as === 'executor' ? { as: { user: EXECUTOR_USER } } : {}
+    const isFull = await isAllowed(kube, EVERYTHING, { ...who, signal })
+    return isFull ? { rights: { kind: 'full' }, excess: excessWords(wanted, as) } : { rights: wanted }
   } catch (error) {
     if (!isKubeError(error) || signal.aborted) throw error
     return {
@@ -44,8 +45,10 @@ export async function heldRights(
 const EVERYTHING: Attempt = { verb: '*', group: '*', resource: '*' }
 const EXECUTOR_USER = `system:serviceaccount:${EXECUTOR.namespace}:${EXECUTOR.name}`
 
-const excessWords = (wanted: AgentRights): string =>
-  `${agentRightsText(wanted)} was chosen, and the cluster still grants full: take it away with \`kubectl delete clusterrolebinding ${EXECUTOR.name}\`, and start the agent again`
+const excessWords = (wanted: AgentRights, as: 'executor' | 'itself'): string =>
+  as === 'executor'
+    ? `${agentRightsText(wanted)} was chosen, and the cluster still grants full: take it away with \`kubectl delete clusterrolebinding ${EXECUTOR.name}\`, and start the agent again`
+    : `${agentRightsText(wanted)} was chosen, and the user of this kubeconfig may do everything: the hub is told full; take a kubeconfig of a user who may change these namespaces alone, and start the agent again`
 
 function attemptsOf(wanted: AgentRights, as: 'executor' | 'itself'): readonly Attempt[] {
   if (wanted.kind === 'observe') return []

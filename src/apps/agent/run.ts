@@ -2,9 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   Agent,
+  agentName,
   grpcTransport,
   type HubTrust,
   type IdentityStore,
+  keyId,
   type MemberIdentity,
   Membership,
   type MemberTransport,
@@ -74,6 +76,7 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
   let kube: ClientByTimeout | undefined
   const userAgent = `clusterpulse-agent/${version}`
   const joined = member && keptMember(member, { version, userAgent, logger })
+  const name = agentName()
   const { ingesterAddress } = config
   const hasHub = member !== undefined || ingesterAddress !== undefined
   const collecting: Part = {
@@ -89,6 +92,7 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
       agent = await Agent.open({
         cluster: config.cluster,
         version,
+        name,
         directory: config.buffer.directory,
         buffer: config.buffer,
         plan: { intervalMs: config.intervalMs, operatorScanIntervalMs: config.operatorScanIntervalMs },
@@ -136,7 +140,14 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
   })
   const parts = [probes, ...(hasHub ? [collecting] : []), ...(inventory ? [inventory.part] : [])]
   const running = await startParts(parts, { logger })
-  if (hasHub) logger.info({ ingester: ingesterAddress, tls: config.tls !== undefined }, 'collecting')
+  if (hasHub)
+    logger.info(
+      {
+        ...{ agent: name, ingester: ingesterAddress, tls: config.tls !== undefined },
+        ...(member && { key: keyId(member.identity.key).slice(0, 16) }),
+      },
+      'collecting; where two agents use one identity, the hub names each by this name and key',
+    )
   else logger.info({}, 'no hub is set: inventory alone')
   logger.info({ signal: await stopAsked }, 'stopping')
   await running.stop()
@@ -156,6 +167,7 @@ function keptMember(
     userAgent,
     onWelcome: () => membership.welcomed(),
     onRefused: (how) => membership.refused(how),
+    why: () => membership.why,
   })
   return {
     transport,

@@ -118,14 +118,18 @@ export const concerns = (
   rule.operations.includes(operation) &&
   rule.resources.includes(subresource ? `${plural}/${subresource}` : plural)
 
-/** Why a write was refused, for people: the rule and every place. */
-export const refusalOf = (rule: AdmissionRule, faults: readonly Fault[]): string =>
-  `admission rule "${rule.name}" denied the request: ${faults.map(({ path, message }) => `${path} ${message}`).join('; ')}`
+/** As the embedded API says whose refusal it is; an API server of Kubernetes puts the name of the webhook there itself. */
+export const deniedBy = (rule: AdmissionRule, why: string): string =>
+  `admission rule "${rule.name}" denied the request: ${why}`
+
+/** Why a write was refused, for people: every place. */
+export const refusalOf = (faults: readonly Fault[]): string =>
+  faults.map(({ path, message }) => `${path} ${message}`).join('; ')
 
 /** Why a write was refused: who asks may not do what it needs. */
-export function missingRight(rule: AdmissionRule, user: AdmissionUser, right: NeededRight): string {
+export function missingRight(user: AdmissionUser, right: NeededRight): string {
   const { verb, group, resource, subresource, namespace, name, purpose } = right
   const what = `${resource}${subresource ? `/${subresource}` : ''}${group ? `.${group}` : ''}`
   const which = `${name ? ` "${name}"` : ''}${namespace ? ` in the namespace "${namespace}"` : ''}`
-  return `admission rule "${rule.name}" denied the request: user "${user.name}" cannot ${verb} ${what}${which}: needed to ${purpose}`
+  return `user "${user.name}" cannot ${verb} ${what}${which}: needed to ${purpose}`
 }

@@ -14,6 +14,7 @@ export {
   type AdmissionUser,
   type AdmittedObject,
   concerns,
+  deniedBy,
   missingRight,
   type NeededRight,
   type ObjectReference,

@@ -3,8 +3,8 @@ import type { ClusterState } from './fleet.ts'
 /** A member of the hub, or a cluster that asks to be one, as lists show it. Times in ms since the Unix epoch. */
 export interface MemberFacts {
   readonly name: string
-  /** `pending` nobody decided; `denied`; `leaving` it is being deleted; an accepted one by what is known of it */
-  readonly state: 'pending' | 'denied' | 'leaving' | 'available' | 'unavailable' | 'unknown'
+  /** `pending` nobody decided; `denied`; `revoked` none of its certificates counts; `leaving` it is being deleted; an accepted one by what is known of it */
+  readonly state: 'pending' | 'denied' | 'revoked' | 'leaving' | 'available' | 'unavailable' | 'unknown'
   readonly accepted: boolean
   readonly joined: boolean
   /** True, False, Unknown; null: nothing was ever said */

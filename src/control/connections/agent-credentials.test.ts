@@ -64,6 +64,34 @@ for (const { title, skip, open } of apis) {
       expect(secret?.metadata.ownerReferences?.[0]).toMatchObject({ kind: 'ClusterConnection', name: cluster })
     })
 
+    it('says to whom it let in why that is over, with what helps', async () => {
+      const denied = 'the hub does not accept the cluster any more'
+      const members = { counts: () => false, fault: () => denied, onAccessChange: () => () => undefined }
+      const credentials = await aVerifier({ members })
+      const cluster = aName()
+      await declare(kube, cluster)
+      const { token, id } = await credentials.issue(cluster)
+      const peer = { cluster, method: 'token', credential: `token:${id}` } as const
+      expect(credentials.verify({ token, address })).toEqual({ peer })
+      await credentials.revoke(cluster)
+      await until(() => expect(credentials.stillValid(peer)).toBe(false))
+      expect(credentials.whyEnded(peer)).toMatch(
+        /no longer valid: it was revoked.*`clusterpulse connect c\d+ --bearer-token`/,
+      )
+      const member = { cluster, method: 'certificate', credential: `member:${FINGERPRINT}:${Date.now()}` } as const
+      expect(credentials.whyEnded(member)).toBe(denied)
+      const key = { name: cluster, namespace }
+      await kube.patch(
+        connectionResource,
+        key,
+        { spec: { collectionMode: 'pull', endpoint: 'https://10.0.0.1:6443', credentialsRef: { name: 'access' } } },
+        { kind: 'merge' },
+      )
+      await until(() => expect(credentials.whyEnded(peer)).toMatch(/pull mode; stop this agent/))
+      await kube.delete(connectionResource, key)
+      await until(() => expect(credentials.whyEnded(peer)).toMatch(/there is no ClusterConnection c\d+/))
+    })
+
     it('refuses nobody, strangers and wrong tokens alike', async () => {
       const credentials = await aVerifier()
       const cluster = aName()

@@ -42,11 +42,13 @@ export interface AgentCredentialsOptions {
 export interface Membership {
   /** the hub handed out this certificate (SHA-256, hex), and accepts its cluster still */
   counts(cluster: ClusterName, fingerprint: string): boolean
+  /** why it counts no more, with what helps; undefined: it counts */
+  fault(cluster: ClusterName, fingerprint: string): string | undefined
   /** called when a cluster was accepted, or is no longer, or other certificates of it count; returns how to stop listening */
   onAccessChange(listener: (cluster: string) => void): () => void
 }
 
-const noMembers: Membership = { counts: () => false, onAccessChange: () => () => undefined }
+const noMembers: Membership = { counts: () => false, fault: () => undefined, onAccessChange: () => () => undefined }
 
 /** A token, in the clear for the only time. */
 export interface IssuedToken {
@@ -192,6 +194,25 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
       return this.#tokens(cluster).some((token) => token.id === id && !isExpired(token, now))
     }
     return this.#owners().get(id)?.[0] === cluster
+  }
+
+  whyEnded({ cluster, credential }: Peer): string | undefined {
+    const [kind, id = '', until = ''] = credential.split(':')
+    const isMember = kind === 'member'
+    const fault = isMember ? this.#options.members.fault(cluster, id) : undefined
+    if (fault !== undefined) return fault
+    const ended = 'the credential is no longer valid'
+    const line = this.#connectionOf(cluster)
+    if (!line) return `${ended}: there is no ClusterConnection ${cluster} on the hub any more`
+    if (!line.isPush)
+      return `${ended}: the hub reads ${cluster} itself, by its ClusterConnection in pull mode; stop this agent, or set collectionMode: push`
+    if ((isMember || kind === 'certificate') && Number(until) <= this.#options.clock.now())
+      return `${ended}: the certificate has expired`
+    const remedy =
+      kind === 'connection-token'
+        ? `the Secret of ClusterConnection ${cluster} holds another token now`
+        : `on the hub, \`clusterpulse connect ${cluster} --bearer-token\` prints another token`
+    return `${ended}: it was revoked, or has expired; ${remedy}`
   }
 
   onChange(listener: (clusters?: ReadonlySet<string>) => void): () => void {

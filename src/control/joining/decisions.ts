@@ -1,20 +1,28 @@
 import { CLUSTER_LABEL, isReservedNamespace } from '#authority'
 import { approve, deny } from '#certificates'
 import type { AgentCredentials } from '#connections'
-import { isKubeError, type KubeClient } from '#kube'
+import { isKubeError, type KubeClient, whole } from '#kube'
 import { type ClusterName, FleetError, systemClock } from '#model'
 import { ASKED_ANNOTATION } from './askers.ts'
 import {
   askerOf,
   type CertificateRequest,
   certificateRequests,
+  clusterOfRequest,
   faultOf,
   KEY_ANNOTATION,
   keyOf,
   stateOf,
 } from './certificate-request.ts'
 import type { JoinTokens } from './join-tokens.ts'
-import { CERTIFICATES_ANNOTATION, isRevoked, type ManagedCluster, managedClusters, revokedAt } from './members.ts'
+import {
+  CERTIFICATES_ANNOTATION,
+  certificatesOf,
+  isRevoked,
+  type ManagedCluster,
+  managedClusters,
+  revokedAt,
+} from './members.ts'
 
 const reservedWords = (cluster: string): string =>
   `no member may be called ${cluster}: its namespace on the hub belongs to the system; deny it, and let it ask under another name`
@@ -60,6 +68,7 @@ export async function accept({ hub, cluster, request: wanted }: DecidingOptions 
   const chosen =
     wanted === undefined ? theOneOf(member, waiting) : namedOf(cluster, waiting, { wanted, others: labelled })
   const done: string[] = []
+  if (chosen && member.spec?.hubAcceptsClient === true) done.push(...(await secondMachine(hub, chosen, all)))
   if (chosen) {
     await approve(hub, chosen, { reason: 'ClusterPulseAccept', message: 'approved by clusterpulse accept' })
     done.push(`request ${chosen.metadata.name} is approved (${factsOf(chosen, member)})`)
@@ -142,6 +151,38 @@ export async function detach({ hub, cluster }: DecidingOptions): Promise<readonl
   if (member.metadata.deletionTimestamp) return [`${cluster} is being detached already`]
   await hub.delete(managedClusters, { name: cluster })
   return [`${cluster} is being detached; what belongs to it is cleaned up first`]
+}
+
+/**
+ * Said of one that is let in beside a machine that is a member under that name: two would speak for it.
+ * @returns nothing where no other machine is known
+ */
+async function secondMachine(
+  hub: KubeClient,
+  chosen: CertificateRequest,
+  all: readonly CertificateRequest[],
+): Promise<readonly string[]> {
+  const cluster = clusterOfRequest(chosen)
+  const known = await hub.get(whole(managedClusters), { name: cluster })
+  if (!known || certificatesOf(known).length === 0) return []
+  const key = keyOf(chosen)
+  const signed = all.filter((one) => stateOf(one).kind === 'signed')
+  const before = signed.toSorted((a, b) => madeAt(a) - madeAt(b)).map(keyOf)
+  if (before.at(-1) === key) return [] // the same machine asks again
+  const { conditions = [] } = (known.status ?? {}) as { readonly conditions?: readonly Told[] }
+  const available = conditions.find(({ type }) => type === 'ManagedClusterConditionAvailable')
+  const isHere = available?.status === 'True' || available?.status === 'False'
+  const which = before.at(-1)?.slice(0, 16)
+  return [
+    `warning: a machine is a member as ${cluster} already${which ? `, with key ${which}` : ''}${isHere ? ', and is connected' : ''}; where it is another one than this, two speak for one cluster from now on: the newer stream is served, the other is made to wait. Stop the agent of the one that is wrong, or end both (\`clusterpulse revoke ${cluster}\`) and let the right one join anew`,
+  ]
+}
+
+const madeAt = ({ metadata }: CertificateRequest): number => Date.parse(metadata.creationTimestamp ?? '')
+
+interface Told {
+  readonly type: string
+  readonly status: string
 }
 
 const MAX_LINES = 10

@@ -205,7 +205,55 @@ describe('the desk of a hub', () => {
     expect(joinedBy(await told(hub, next.asked)).certificate).not.toBe(former.certificate)
     // Its request is approved and signed still, and the cluster accepted.
     expect(await told(hub, former.asked)).toEqual([over('join_refused', /was deleted.*new join token/)])
-    expect(await told(hub, renewal(former).asked)).toEqual([over('join_refused', /is revoked/)])
+    expect(await told(hub, renewal(former).asked)).toEqual([
+      over('join_refused', /by another certificate, as after another machine joined .*`clusterpulse connect c\d+`/),
+    ])
+  })
+
+  it('names the next step with each token that does not count', async () => {
+    const name = aName()
+    const token = await hub.tokens.issue(name, HOUR_MS)
+    await told(hub, aMachine(name, token).asked, 1)
+    const anew = `\`clusterpulse connect ${name}\` on the hub prints a new one`
+    const faults = [
+      [token, /used already, with another key, by another machine or .*`clusterpulse deny c\d+` turns that one down$/],
+      [await hub.tokens.issue(name, -1), /has expired; .*--ttl/],
+      [await hub.tokens.issue(cluster('other'), HOUR_MS), /is for another cluster than c\d+/],
+      [randomBytes(32).toString('base64url'), /does not know this join token: it was revoked, is of another hub/],
+    ] as const
+    for (const [shown, words] of faults) {
+      const steps = await told(hub, aMachine(name, shown).asked)
+      expect(steps).toEqual([over('join_refused', words)])
+      expect(steps).toEqual([expect.objectContaining({ message: expect.stringContaining(anew) })])
+    }
+  })
+
+  it('warns whoever lets a second machine in under the name of a member, and nobody else', async () => {
+    const { name, key } = await aMember()
+    const second = aMachine(name, await hub.tokens.issue(name, HOUR_MS), { address: '10.6.6.6' })
+    await told(hub, second.asked, 1)
+    const [warning, ...done] = await accept({ hub: hub.kube, cluster: name })
+    expect(warning).toMatch(
+      new RegExp(
+        `^warning: a machine is a member as ${name} already, with key ${keyId(key).slice(0, 16)}; .*is made to wait`,
+      ),
+    )
+    expect(done[0]).toMatch(/is approved \(from 10\.6\.6\.6/)
+    await revoke(name)
+    const right = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    await expect.poll(() => hub.members.revocation(name)).toBeDefined()
+    await told(hub, right.asked, 1)
+    expect((await accept({ hub: hub.kube, cluster: name })).join()).not.toContain('warning')
+  })
+
+  it('has in the trail that a member ended because it was deleted, not denied', async () => {
+    const [deleted, ended] = [await aMember(), await aMember()]
+    await hub.kube.delete(managedClusters, { name: deleted.name })
+    await denied(ended.name)
+    const reasonOf = (name: string) =>
+      hub.facts.find(({ event, cluster: of }) => event === 'member_ended' && of === name)?.reason
+    await expect.poll(() => reasonOf(deleted.name)).toBe('the ManagedCluster was deleted')
+    await expect.poll(() => reasonOf(ended.name)).toBe('hubAcceptsClient is no longer true')
   })
 
   it('follows no certificate of a ManagedCluster that is being deleted', async () => {
@@ -458,7 +506,9 @@ describe('the desk of a hub', () => {
     const waiting = told(hub, asked)
     await expect.poll(() => requestsOf(name)).toHaveLength(1)
     await refuse({ hub: hub.kube, cluster: name })
-    expect((await waiting).at(-1)).toEqual(over('join_denied', /denied by clusterpulse deny/))
+    expect((await waiting).at(-1)).toEqual(
+      over('join_denied', /denied by clusterpulse deny; .*new join token \(`clusterpulse connect c\d+`/),
+    )
     expect(hub.facts).toContainEqual(expect.objectContaining({ event: 'join_denied', cluster: name }))
   })
 
@@ -552,7 +602,7 @@ describe('the certificate of a member', () => {
   })
 
   it.each([
-    ['denied', denied, /does not accept/],
+    ['denied', denied, /does not accept the cluster any more; `clusterpulse accept c\d+` on the hub/],
     ['revoked', revoke, /is revoked.*join anew/],
     [
       'revoked and accepted anew',
@@ -662,6 +712,7 @@ describe('a revocation', () => {
     const behind = {
       ...{ isSynced: true, get: () => before, isAccepted: () => true, revocation: () => undefined },
       counts: (_: string, fingerprint: string) => certificatesOf(before).includes(fingerprint),
+      fault: () => undefined,
       onChange: () => () => undefined,
     } as unknown as Members // as it looks a moment before the revocation arrives
     let handedOut = 0

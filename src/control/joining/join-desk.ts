@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { API_CLIENT_SIGNER, CLUSTER_LABEL, isMemberCluster } from '#authority'
 import { AUTO_APPROVED, approve } from '#certificates'
 import { Informer, InformerIndex } from '#controller'
@@ -14,6 +15,7 @@ import {
   type CertificateRequest,
   certificateRequests,
   clusterOfRequest,
+  type FormerCertificate,
   faultOf,
   formerCertificate,
   type HandedOut,
@@ -25,6 +27,8 @@ import { type JoinTokens, tokenFaultWords } from './join-tokens.ts'
 import {
   CERTIFICATES_ANNOTATION,
   certificatesOf,
+  joinAnew,
+  type ManagedCluster,
   type Members,
   managedClusterOf,
   managedClusters,
@@ -67,6 +71,7 @@ const BUSY_MS = seconds(5)
 const LOOK_EVERY_MS = seconds(30)
 /** Of writing down who asks, where others write at the same moment. */
 const NOTE_ATTEMPTS = 12
+const MAX_TOLD = 10_000
 /** After a write of ours: how long its arrival here is awaited. */
 const SEEN_WITHIN_MS = seconds(5)
 
@@ -131,6 +136,8 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   readonly #unlisten: (() => void)[]
   /** members at the last look, and how often they were revoked since this process began */
   readonly #seen = new Map<string, Seen>()
+  /** why certificates of members that prove themselves count no more, by fingerprint, as it was said last */
+  readonly #toldWhy = new LRUCache<string, string>({ max: MAX_TOLD })
   /** clusters of requests that are being made, by name */
   readonly #making = new Map<string, string>()
   #inAll = 0
@@ -254,14 +261,14 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const { hub, tokens } = this.#options
     const { token, cluster } = asked
     const shown = await tokens.look(token, { cluster, key }, signal)
-    if (typeof shown === 'string') return this.#refuse(asked, tokenFaultWords[shown])
+    if (typeof shown === 'string') return this.#refuse(asked, tokenFaultWords(shown, cluster))
     onProven?.()
     const asker = { key, address: asked.address, version: asked.version }
     const declared = await this.#declare(asked, { uid: shown.record.member, asker }, signal)
     if ('kind' in declared) return declared
     const { uid } = declared
     const spent = await tokens.spend(token, { cluster, key, member: uid }, shown, signal)
-    if (spent !== 'spent') return this.#refuse(asked, tokenFaultWords[spent])
+    if (spent !== 'spent') return this.#refuse(asked, tokenFaultWords(spent, cluster))
     // Asked of the API: it may have been accepted this very moment. One that was denied since waits for a person.
     const member =
       shown.record.isApproved === true ? await hub.get(managedClusters, { name: cluster }, signal) : undefined
@@ -296,30 +303,23 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const roots = await clientRoots()
     if (roots === '')
       return over('join_unavailable', 'the hub does not know now whose certificates its members show', BUSY_MS)
-    const fault = this.#faultOfFormer(asked, roots)
+    const former = formerCertificate(asked, roots)
+    if (typeof former === 'string') return this.#refuse(asked, former)
+    const fault = this.#faultOfFormer(asked, former)
+    if (fault === undefined) this.#toldWhy.delete(former.fingerprint)
+    // It asks again and again why it is not served: what it was told before is no news for the trail.
+    else if (this.#toldWhy.get(former.fingerprint) === fault) return over('join_refused', fault)
+    else this.#toldWhy.set(former.fingerprint, fault)
     if (fault !== undefined) return this.#refuse(asked, fault)
     return { uid: members.get(asked.cluster)?.metadata.uid ?? '', consent: RENEWAL }
   }
 
-  #faultOfFormer(asked: JoinAsked, roots: string): string | undefined {
+  #faultOfFormer(asked: JoinAsked, { cluster, agent, fingerprint, notAfter }: FormerCertificate): string | undefined {
     const { members, clock } = this.#options
-    const former = formerCertificate(asked, roots)
-    if (typeof former === 'string') return former
-    const { cluster, agent, fingerprint, notAfter } = former
     if (cluster !== asked.cluster || agent !== asked.agent) return 'the certificate of before is that of another agent'
     if (clock.now() > notAfter + RENEWAL_GRACE_MS)
-      return 'the certificate of before ended more than 30 days ago; the cluster must join anew'
-    const member = isClusterName(cluster) && members.get(cluster)
-    if (!member)
-      return `the hub knows no ManagedCluster ${cluster} any more; the cluster must join anew, with a new join token`
-    if (member.metadata.deletionTimestamp)
-      return `the ManagedCluster ${cluster} is being deleted on the hub; the cluster must join anew, with a new join token`
-    // First, as nobody who accepts the cluster again makes it count again.
-    if (!certificatesOf(member).includes(fingerprint))
-      return 'the certificate of before is revoked; the cluster must join anew, with a new join token'
-    if (member.spec?.hubAcceptsClient !== true)
-      return 'the hub does not accept the cluster any more; `clusterpulse accept` on the hub lets it in again'
-    return undefined
+      return `the certificate of before ended more than 30 days ago; ${joinAnew(cluster)}`
+    return isClusterName(cluster) ? members.fault(cluster, fingerprint) : 'it names no cluster'
   }
 
   /**
@@ -431,7 +431,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     for (;;) {
       const changed = this.#changed(cluster, signal)
       if (this.#revocationsOf(cluster) !== revocations) {
-        yield this.#refuse(asked, 'the cluster was revoked meanwhile; it must join anew, with a new join token')
+        yield this.#refuse(asked, `the cluster was revoked meanwhile; ${joinAnew(cluster)}`)
         return
       }
       const isSeen = members.get(cluster)?.metadata.uid === uid
@@ -449,7 +449,11 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       }
       if (state.kind === 'denied' || state.kind === 'failed') {
         const reason = state.kind === 'denied' ? 'the request was denied' : 'the certificate could not be signed'
-        const message = state.why === '' ? reason : `${reason}: ${state.why}`
+        const next =
+          state.kind === 'denied'
+            ? `ask whoever decides on the hub; where it is to join after all, it takes a new join token (\`clusterpulse connect ${cluster}\` on the hub)`
+            : joinAnew(cluster)
+        const message = `${reason}${state.why === '' ? '' : `: ${state.why}`}; ${next}`
         this.#record(asked, { event: 'join_denied', request, reason: message })
         yield over('join_denied', message)
         return
@@ -547,7 +551,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     }
     if (now.isAccepted === (before?.isAccepted ?? false)) return
     if (now.isAccepted) record({ event: 'member_accepted', cluster, reason: 'hubAcceptsClient is true' })
-    else record({ event: 'member_ended', cluster, reason: 'hubAcceptsClient is no longer true' })
+    else record({ event: 'member_ended', cluster, reason: endedWords(members.get(cluster)) })
   }
 
   #wake(cluster: string): void {
@@ -561,8 +565,11 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   }
 }
 
+const endedWords = (member: ManagedCluster | undefined): string =>
+  member ? 'hubAcceptsClient is no longer true' : 'the ManagedCluster was deleted'
+
 const deletedWords = (cluster: string): string =>
-  `ManagedCluster ${cluster} was deleted after this was asked; the cluster must join anew, with a new join token`
+  `ManagedCluster ${cluster} was deleted after this was asked; ${joinAnew(cluster)}`
 
 /** Who must do what, in words a person can act on. */
 function wantedWords(cluster: string, request: string, state: string, isAccepted: boolean): string {

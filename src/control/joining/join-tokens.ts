@@ -27,11 +27,19 @@ export interface ShownToken {
 /** Why a token does not count; said to whoever shows it, and in the audit trail. */
 export type TokenFault = 'unknown' | 'expired' | 'used' | 'foreign'
 
-export const tokenFaultWords: Readonly<Record<TokenFault, string>> = {
-  unknown: 'the hub does not know this join token',
-  expired: 'the join token has expired',
-  used: 'the join token was used already, with another key',
-  foreign: 'the join token is for another cluster',
+/** With what helps. */
+export function tokenFaultWords(fault: TokenFault, cluster: string): string {
+  const anew = `\`clusterpulse connect ${cluster}\` on the hub prints a new one`
+  switch (fault) {
+    case 'unknown':
+      return `the hub does not know this join token: it was revoked, is of another hub, or a day has passed since it expired; ${anew}`
+    case 'expired':
+      return `the join token has expired; ${anew} (--ttl 8h: for longer than an hour)`
+    case 'used':
+      return `the join token was used already, with another key, by another machine or with another folder on this one; ${anew}, and if it was no machine of yours, \`clusterpulse deny ${cluster}\` turns that one down`
+    case 'foreign':
+      return `the join token is for another cluster than ${cluster}; ${anew}`
+  }
 }
 
 const LABEL = 'clusterpulse.io/join-token'

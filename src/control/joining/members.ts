@@ -70,6 +70,10 @@ export const managedClusterOf = (
   spec,
 })
 
+/** What helps whose membership is over for good. */
+export const joinAnew = (cluster: string): string =>
+  `the cluster must join anew, with a new join token: \`clusterpulse connect ${cluster}\` on the hub prints it`
+
 /** Whether it is accepted, and by which certificates. */
 const accessOf = ({ spec, metadata }: ManagedCluster): string =>
   `${spec?.hubAcceptsClient} ${metadata.annotations?.[CERTIFICATES_ANNOTATION]}`
@@ -108,6 +112,20 @@ export class Members implements Membership, AsyncDisposable {
   counts(cluster: ClusterName, fingerprint: string): boolean {
     const member = this.get(cluster)
     return member?.spec?.hubAcceptsClient === true && certificatesOf(member).includes(fingerprint)
+  }
+
+  fault(cluster: ClusterName, fingerprint: string): string | undefined {
+    const member = this.get(cluster)
+    if (!member) return `the hub knows no ManagedCluster ${cluster} any more; ${joinAnew(cluster)}`
+    if (member.metadata.deletionTimestamp)
+      return `the ManagedCluster ${cluster} is being deleted on the hub; when it is gone ${joinAnew(cluster)}`
+    // First, as nobody who accepts the cluster again makes it count again.
+    if (isRevoked(member)) return `the certificate of this agent is revoked; ${joinAnew(cluster)}`
+    if (!certificatesOf(member).includes(fingerprint))
+      return `the hub knows ${cluster} by another certificate, as after another machine joined under that name; where this one is the right one, ${joinAnew(cluster)}`
+    if (member.spec?.hubAcceptsClient !== true)
+      return `the hub does not accept the cluster any more; \`clusterpulse accept ${cluster}\` on the hub lets it in again`
+    return undefined
   }
 
   /** Takes what a write of ours was answered with: the next look knows it. */

@@ -2,16 +2,20 @@ import { X509Certificate } from 'node:crypto'
 import { CLUSTER_LABEL } from '#authority'
 import type { CertificateRequestObject } from '#certificates'
 import { done, type Informer, type Outcome, type Reconciler } from '#controller'
-import { CERTIFICATE_LIFE_ANNOTATION, certificateLifeIn, certificateLifeText } from '#kinds'
+import { CERTIFICATE_LIFE_ANNOTATION, CERTIFICATES_ANNOTATION, certificateLifeIn, certificateLifeText } from '#kinds'
 import type { KubeClient, KubeObject, ObjectKey } from '#kube'
 import type { CertificateLife } from '#model'
 import { type ManagedCluster, managedClusters } from './objects.ts'
 import { versionOf } from './status.ts'
 import { TRANSPORT } from './words.ts'
 
-/** As the hub wrote it; null where it did not, or where it is no life. */
-export const certificateLifeOf = ({ metadata }: KubeObject): CertificateLife | null =>
-  certificateLifeIn(metadata.annotations?.[CERTIFICATE_LIFE_ANNOTATION])
+/** As the hub wrote it; null where it did not, where it is no life, or where the certificate counts no more. */
+export const certificateLifeOf = (member: KubeObject): CertificateLife | null =>
+  isRevoked(member) ? null : certificateLifeIn(member.metadata.annotations?.[CERTIFICATE_LIFE_ANNOTATION])
+
+/** Whether no certificate on our stream counts any more. Of OCM's own agent that list says nothing: its rights are what it lost. */
+export const isRevoked = ({ metadata: { annotations } }: KubeObject): boolean =>
+  annotations?.[TRANSPORT] !== 'api' && annotations?.[CERTIFICATES_ANNOTATION]?.startsWith('revoked-') === true
 
 interface CertificateLifeOptions {
   readonly hub: KubeClient
@@ -37,7 +41,9 @@ export class CertificateLifeReconciler implements Reconciler {
     const name = request?.metadata.labels?.[CLUSTER_LABEL] ?? ''
     const life = lifeIn(request?.status?.certificate)
     const member = members.get({ name })
-    if (!life || !member || member.metadata.annotations?.[TRANSPORT] === 'stream') return done
+    // One that was approved before the member was made is of another of that name.
+    if (!life || !member || approvedAt(request) < Date.parse(member.metadata.creationTimestamp ?? '')) return done
+    if (member.metadata.annotations?.[TRANSPORT] === 'stream' || isRevoked(member)) return done
     const known = certificateLifeOf(member)
     if (known && (known.from > life.from || (known.from === life.from && known.until >= life.until))) return done
     const annotations = { [CERTIFICATE_LIFE_ANNOTATION]: certificateLifeText(life) }
@@ -45,6 +51,14 @@ export class CertificateLifeReconciler implements Reconciler {
     await hub.patch(managedClusters, { name }, { metadata }, { kind: 'merge', signal })
     return done
   }
+}
+
+/** ms since the Unix epoch; not before it was made, whatever the clock of whoever approved. */
+function approvedAt(request: CertificateRequestObject | undefined): number {
+  const approved = request?.status?.conditions?.find(({ type }) => type === 'Approved')
+  const { lastTransitionTime, lastUpdateTime } = approved ?? {}
+  const times = [lastTransitionTime ?? lastUpdateTime, request?.metadata.creationTimestamp]
+  return Math.max(0, ...times.map((text) => Date.parse(text ?? '')).filter((at) => !Number.isNaN(at)))
 }
 
 /** @param certificate PEM in base64, as a request has it; what is none has no life */

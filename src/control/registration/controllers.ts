@@ -19,6 +19,7 @@ import {
   clusterRoleBindings,
   clusterRoles,
   conditionOf,
+  isJudged,
   type Lease,
   type ManagedCluster,
   type ManagedClusterSet,
@@ -100,11 +101,14 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
     return found[1]
   }
   const [roles] = grants.map(([, informer]) => informer)
+  const requests = inform(certificateRequests, { labelSelector: CLUSTER_LABEL })
+  const requestsOf = new InformerIndex(requests, ({ metadata }) => [metadata.labels?.[CLUSTER_LABEL] ?? ''])
   const shared = { hub, clock, logger }
   const common = { logger, clock, random }
 
   const membership = new MembershipReconciler({
     ...{ ...shared, namespace, members, namespaces, connections, grants: grantsOf },
+    requestsOf: (cluster) => requestsOf.of(cluster),
     removalPatienceMs: options.removalPatienceMs ?? DEFAULT_REMOVAL_PATIENCE_MS,
   })
   const memberController = new Controller({
@@ -114,6 +118,13 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
       // Whoever changes or deletes what gives rights: it is as it must be in a moment.
       ...[namespaces, ...grants.map(([, informer]) => informer)].map((informer) =>
         onReferredChange(informer, (change) => clusterOf(change) ?? anyOf(members)),
+      ),
+      // Of one that nobody decided on: whether what it asks for was denied.
+      onReferredChange(requests, (change) =>
+        (clusterOf(change) ?? []).filter((key) => {
+          const member = members.get(key)
+          return member !== undefined && !isJudged(member)
+        }),
       ),
       onReferredChange(connections, ({ key }) => (members.get({ name: key.name }) ? [{ name: key.name }] : [])),
     ],
@@ -189,8 +200,6 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
     concurrency: 2,
     ...common,
   })
-  const requests = inform(certificateRequests, { labelSelector: CLUSTER_LABEL })
-  const requestsOf = new InformerIndex(requests, ({ metadata }) => [metadata.labels?.[CLUSTER_LABEL] ?? ''])
   const requestKeysOf = (cluster: string) => requestsOf.of(cluster).map(({ metadata: { name } }) => ({ name }))
   const users = options.autoApproveUsers ?? []
   const approvalController = new Controller({

@@ -2,7 +2,7 @@ import { Informer } from '#controller'
 import type { KubeClient } from '#kube'
 import type { Clock, MemberFacts, MemberReader } from '#model'
 import type { Logger } from '#runtime'
-import { certificateLifeOf } from './certificate-life.ts'
+import { certificateLifeOf, isRevoked } from './certificate-life.ts'
 import {
   conditionOf,
   type ManagedCluster,
@@ -78,6 +78,7 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
 /** What is known of a member in one word. */
 export function stateOf(member: ManagedCluster): MemberFacts['state'] {
   if (member.metadata.deletionTimestamp) return 'leaving'
+  if (isRevoked(member)) return 'revoked'
   const accepted = conditionOf(member, CONDITIONS.accepted)
   if (accepted?.status !== 'True') return accepted ? 'denied' : 'pending'
   const available = conditionOf(member, CONDITIONS.available)?.status
@@ -91,6 +92,7 @@ function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[
   const clock = conditionOf(member, CONDITIONS.clock)
   // Why it is no member matters more than how it once was.
   const told = accepted?.status === 'True' ? (available ?? accepted) : accepted
+  const revoked = stateOf(member) === 'revoked' ? revokedWords(name) : undefined
   const transport = annotations[TRANSPORT]
   return {
     name,
@@ -98,8 +100,8 @@ function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[
     accepted: accepted?.status === 'True',
     joined: conditionOf(member, CONDITIONS.joined)?.status === 'True',
     available: available?.status ?? null,
-    reason: told?.reason ?? '',
-    message: told?.message ?? '',
+    reason: revoked ? 'Revoked' : (told?.reason ?? ''),
+    message: revoked ?? told?.message ?? '',
     since: told ? momentOf(told.lastTransitionTime) : null,
     createdAt: momentOf(creationTimestamp),
     sets: sets
@@ -120,6 +122,9 @@ function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[
     certificate: certificateLifeOf(member),
   }
 }
+
+const revokedWords = (name: string): string =>
+  `Its certificates were revoked, and none counts again, also where it is accepted: the cluster must join anew (clusterpulse connect ${name}).`
 
 function momentOf(text: string | undefined): number | null {
   const at = Date.parse(text ?? '')

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { CLUSTER_LABEL, isMemberCluster, isReservedNamespace } from '#authority'
+import { API_CLIENT_SIGNER, CLUSTER_LABEL, isMemberCluster, isReservedNamespace, judgeRequest } from '#authority'
+import { type CertificateRequestObject, STREAM_SIGNER } from '#certificates'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import { CLUSTER_SET_LABEL, DEFAULT_CLUSTER_SET } from '#kinds'
 import { isKubeError, type KubeClient, KubeError, type KubeObject, type ObjectKey, type Resource } from '#kube'
@@ -32,6 +33,8 @@ export interface MembershipOptions {
   /** what gives rights, by its resource; those of clusters, and the shared ones */
   readonly grants: (resource: Resource) => Pick<Informer<KubeObject>, 'get' | 'wrote'>
   readonly connections: Pick<Informer<KubeObject>, 'get' | 'wrote'>
+  /** for certificates of a cluster */
+  readonly requestsOf: (cluster: string) => readonly CertificateRequestObject[]
   /** how long a member that is away keeps what belongs to it, ms */
   readonly removalPatienceMs: number
   readonly clock: Clock
@@ -122,7 +125,7 @@ export class MembershipReconciler implements Reconciler {
     const rights = isMemberCluster(name) ? rightsOf(name, false) : []
     for (const grant of rights) await this.#give(grant, signal)
     await this.#takeRights(name, rights, signal)
-    if (!isJudged(member)) return done
+    if (!isJudged(member) && !isTurnedDown(member, this.#options.requestsOf(name))) return done
     await this.#forgetConnection(member, signal)
     await this.#say(member, [denied], signal)
     if (isNews) this.#options.logger.info({ cluster: name }, 'a member was denied: its rights are taken away')
@@ -287,6 +290,17 @@ export class MembershipReconciler implements Reconciler {
     const { hub, members, clock } = this.#options
     return say(hub, managedClusters, member, { to: members, said, now: clock.now(), signal })
   }
+}
+
+/** Whether all that it asked for was denied: of one that nobody ever accepted that is the decision on it. */
+function isTurnedDown({ metadata }: ManagedCluster, requests: readonly CertificateRequestObject[]): boolean {
+  const since = Date.parse(metadata.creationTimestamp ?? '')
+  const asked = requests.filter(
+    (one) =>
+      !(Date.parse(one.metadata.creationTimestamp ?? '') < since) &&
+      judgeRequest(one, [API_CLIENT_SIGNER, STREAM_SIGNER]).kind === 'recognised',
+  )
+  return asked.length > 0 && asked.every(({ status }) => status?.conditions?.some(({ type }) => type === 'Denied'))
 }
 
 export const DEFAULT_REMOVAL_PATIENCE_MS = minutes(5)

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CLUSTER_LABEL } from '#authority'
-import { approve, certificateRequests } from '#certificates'
-import { CLUSTER_SET_LABEL } from '#kinds'
+import { approve, type CertificateRequestObject, certificateRequests, deny } from '#certificates'
+import { CERTIFICATE_LIFE_ANNOTATION, CERTIFICATES_ANNOTATION, CLUSTER_SET_LABEL } from '#kinds'
 import { isKubeError, type KubeObject, namespaces, whole } from '#kube'
+import { systemClock } from '#model'
+import { silentLogger } from '#runtime'
 import { aRequest, openssl, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
 import { certificateLifeOf } from './certificate-life.ts'
+import { MemberIndex, stateOf } from './member-index.ts'
 import {
   clusterRoleBindings,
   clusterRoles,
@@ -46,6 +49,34 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     await api?.[Symbol.asyncDispose]()
   })
 
+  /** A request of it, made and not decided. */
+  async function asked(cluster: string, name: string): Promise<CertificateRequestObject> {
+    const { pem } = await aRequest(subjectOfMember(cluster, 'a'))
+    const labels = { [CLUSTER_LABEL]: cluster }
+    const { spec } = signingRequest(pem, {}, labels)
+    const kind = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' }
+    const metadata = { name: `${cluster}-${name}`, labels }
+    await api.kube.create(certificateRequests, { ...kind, metadata, ...(spec && { spec }) })
+    const made = await api.kube.get(certificateRequests, { name: metadata.name })
+    if (!made) throw new Error('not made')
+    return made
+  }
+  async function signed(cluster: string, days: number): Promise<void> {
+    const pem = openssl(['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=x', '-days', `${days}`])
+    const made = await asked(cluster, String(days))
+    await approve(api.kube, made, { reason: 'Test', message: '' })
+    const status = { certificate: Buffer.from(pem).toString('base64') }
+    await api.kube.patch(
+      certificateRequests,
+      { name: made.metadata.name },
+      { status },
+      { kind: 'merge', subresource: 'status' },
+    )
+  }
+  const lifeDays = (member: KubeObject): number | null => {
+    const life = certificateLifeOf(member)
+    return life && Math.round((life.until - life.from) / 86_400_000)
+  }
   const leases = (namespace: string) => ({
     verb: 'update',
     group: 'coordination.k8s.io',
@@ -111,30 +142,76 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
 
   it.skipIf(skip)('keeps how long its newest certificate lives, also when the request is gone', async () => {
     await aMember(api, 'certified')
-    const signed = async (days: number): Promise<void> => {
-      const pem = openssl(['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=x', '-days', `${days}`])
-      const { pem: request } = await aRequest(subjectOfMember('certified', 'a'))
-      const name = `certified-${days}`
-      const { spec } = signingRequest(request)
-      const labels = { [CLUSTER_LABEL]: 'certified' }
-      const kind = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' }
-      await api.kube.create(certificateRequests, { ...kind, metadata: { name, labels }, ...(spec && { spec }) })
-      const made = await api.kube.get(certificateRequests, { name })
-      if (!made) throw new Error('not made')
-      await approve(api.kube, made, { reason: 'Test', message: '' })
-      const status = { certificate: Buffer.from(pem).toString('base64') }
-      await api.kube.patch(certificateRequests, { name }, { status }, { kind: 'merge', subresource: 'status' })
-    }
-    const days = async () => {
-      const life = certificateLifeOf(await memberOf(api, 'certified'))
-      return life && Math.round((life.until - life.from) / 86_400_000)
-    }
-    await signed(60)
+    const days = async () => lifeDays(await memberOf(api, 'certified'))
+    await signed('certified', 60)
     await until(async () => expect(await days()).toBe(60))
     await api.kube.delete(certificateRequests, { name: 'certified-60' })
     expect(await days()).toBe(60)
-    await signed(90)
+    await signed('certified', 90)
     await until(async () => expect(await days()).toBe(90))
+  })
+
+  it.skipIf(skip)('of the name of one that was deleted has nothing of the life of that one', async () => {
+    await aMember(api, 'again')
+    await signed('again', 60)
+    await until(async () => expect(certificateLifeOf(await memberOf(api, 'again'))).not.toBeNull())
+    await api.kube.delete(managedClusters, { name: 'again' })
+    await until(async () => expect(await exists(api, managedClusters, 'again')).toBe(false))
+    // Times at the API are whole seconds.
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    await aMember(api, 'again', { accepted: false })
+    await signed('again', 90)
+    await until(async () => expect(lifeDays(await memberOf(api, 'again'))).toBe(90))
+    await api.kube.delete(managedClusters, { name: 'again' })
+    await until(async () => expect(await exists(api, managedClusters, 'again')).toBe(false))
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    await aMember(api, 'again', { accepted: false })
+    // What is looked at after it is done: the requests of before were looked at again when it came.
+    await aMember(api, 'after', { accepted: false })
+    await signed('after', 30)
+    await until(async () => expect(lifeDays(await memberOf(api, 'after'))).toBe(30))
+    expect(certificateLifeOf(await memberOf(api, 'again'))).toBeNull()
+  })
+
+  it.skipIf(skip)('that was never accepted is denied when all it asked for is, and not before', async () => {
+    await aMember(api, 'newcomer', { accepted: false })
+    const requests = [await asked('newcomer', 'one'), await asked('newcomer', 'two')]
+    const refused = { reason: 'Test', message: 'no' }
+    await deny(api.kube, requests[0] as CertificateRequestObject, refused)
+    await aMember(api, 'other-newcomer', { accepted: false })
+    await deny(api.kube, await asked('other-newcomer', 'one'), refused)
+    await until(async () =>
+      expect(await said(api, 'other-newcomer', CONDITIONS.accepted)).toBe('False HubClusterAdminDenied'),
+    )
+    expect(await said(api, 'newcomer', CONDITIONS.accepted)).toBeUndefined()
+    expect(stateOf(await memberOf(api, 'newcomer'))).toBe('pending')
+    await deny(api.kube, requests[1] as CertificateRequestObject, refused)
+    await until(async () => expect(stateOf(await memberOf(api, 'newcomer'))).toBe('denied'))
+    await change(api, 'newcomer', { spec: { hubAcceptsClient: true } })
+    await until(async () => expect(stateOf(await memberOf(api, 'newcomer'))).toBe('unknown'))
+  })
+
+  it.skipIf(skip)('that was revoked says so, accepted again or not, and shows no certificate as good', async () => {
+    await aMember(api, 'over', { transport: 'stream' })
+    const index = new MemberIndex({ hub: api.kube, logger: silentLogger, clock: systemClock })
+    index.start()
+    const life = '2026-01-01T00:00:00.000Z/2036-01-01T00:00:00.000Z'
+    await change(api, 'over', {
+      metadata: { annotations: { [CERTIFICATES_ANNOTATION]: 'ab'.repeat(32), [CERTIFICATE_LIFE_ANNOTATION]: life } },
+    })
+    await until(() =>
+      expect(index.member('over')).toMatchObject({ state: 'unknown', certificate: { from: 1767225600000 } }),
+    )
+    for (const hubAcceptsClient of [false, true]) {
+      await change(api, 'over', {
+        metadata: { annotations: { [CERTIFICATES_ANNOTATION]: 'revoked-2026-11-26T10:00:00.000Z' } },
+        spec: { hubAcceptsClient },
+      })
+      await until(() => expect(index.member('over')).toMatchObject({ state: 'revoked', accepted: hubAcceptsClient }))
+      expect(index.member('over')).toMatchObject({ reason: 'Revoked', certificate: null })
+      expect(index.member('over')?.message).toMatch(/clusterpulse connect over/)
+    }
+    await index[Symbol.asyncDispose]()
   })
 
   it.skipIf(skip)('what gives rights is made anew when somebody deletes or widens it', async () => {

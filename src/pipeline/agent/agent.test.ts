@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { KubeError } from '#kube'
 import { parseClusterName } from '#model'
+import { silentLogger } from '#runtime'
 import { aNode } from '../state/test/fleet-words.ts'
 import { Agent, type AgentOptions } from './agent.ts'
 import { MemoryHub, type MemoryHubOptions } from './testing/memory-hub.ts'
@@ -230,9 +231,38 @@ describe('an agent', () => {
     })
     await pass(44_000, agent, hub)
     expect(hub.streams).toBe(1)
-    expect(agent.status().uplink.reason).toBe('the hub stops (stopping)')
+    expect(agent.status().uplink.reason).toBe('the hub stops')
     await pass(2_000, agent, hub)
     expect(hub.streams).toBe(2)
+  })
+
+  it('says why there is no stream once, when that changes, and else every ten minutes, with since when', async () => {
+    const hub = aHub()
+    hub.up = false
+    const said: { reason: string; since: string }[] = []
+    const logger = {
+      ...silentLogger,
+      warn: (facts: object, text: string) => {
+        if (text.startsWith('no stream to the hub')) said.push(facts as { reason: string; since: string })
+      },
+    }
+    const agent = await anAgent(hub, { logger })
+    await pass(9 * 60_000, agent, hub)
+    expect(said).toMatchObject([{ reason: 'the hub is away', since: new Date(START).toISOString() }])
+    expect(agent.status().uplink.awaySince).toBe(START)
+    await pass(20 * 60_000, agent, hub)
+    expect(said).toHaveLength(3)
+    hub.up = true
+    await pass(60_000, agent, hub)
+    expect(agent.status().uplink.awaySince).toBeUndefined()
+    const revoked = { code: 'revoked', message: 'the credential is no longer valid' }
+    hub.say({ payload: { case: 'goodbye', value: { ...revoked, retryAfterMs: 0 } } })
+    await pass(100, agent, hub)
+    // Of one with a token, which cannot ask.
+    expect(said.at(-1)?.reason).toMatch(
+      /^the credential is no longer valid: .*`clusterpulse connect west --bearer-token`/,
+    )
+    expect(Date.parse(said.at(-1)?.since ?? '')).toBeGreaterThan(START + 29 * 60_000)
   })
 
   it('works by the plan of the hub at once, and by the kept one after a restart without a hub', async () => {

@@ -37,6 +37,8 @@ export interface AgentOptions {
   readonly cluster: ClusterName
   /** of this software, told to the hub */
   readonly version: string
+  /** of this start of it, told to the hub; default: the machine's, and a part of its own */
+  readonly name?: string
   readonly transport: Transport
   /** for the registration; asked at each attempt. undefined: a certificate tells who we are */
   readonly token: () => Promise<string | undefined>
@@ -114,6 +116,7 @@ export class Agent implements AsyncDisposable {
     this.#uplink = new Uplink({
       cluster,
       version,
+      ...(options.name !== undefined && { name: options.name }),
       transport,
       buffer,
       token,

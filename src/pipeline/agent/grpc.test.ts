@@ -153,7 +153,7 @@ describe('the transport over gRPC, facing a real hub', () => {
       /is for .*127\.0\.0\.1.*, not for hub\.svc; set INGESTER_TLS_SERVER_NAME/,
     )
     expect(await reasonOf(address, { caFile: files.clientCaFile }, 'wrong-token')).toMatch(
-      /refuses our credential|unauthenticated/,
+      /credential is not accepted: the token was revoked, has expired, or is of another hub; .*`clusterpulse connect west --bearer-token`/,
     )
     expect(await reasonOf(address, { caFile: join(directory, 'missing.crt') })).toMatch(
       /missing\.crt cannot be read \(ENOENT\)/,
@@ -162,6 +162,9 @@ describe('the transport over gRPC, facing a real hub', () => {
     expect(await reasonOf(addressOf(plain), { caFile: files.clientCaFile })).toMatch(/does not speak TLS/)
     const free = await freePort()
     expect(await reasonOf(`127.0.0.1:${free}`, undefined)).toMatch(/refuses the connection/)
+    expect(await reasonOf('nowhere.invalid:9443', undefined)).toBe(
+      'the name in nowhere.invalid:9443 is not found; check it, and the DNS of this machine',
+    )
   }, 60_000)
 })
 

@@ -123,7 +123,7 @@ async function ready(
       }
       channel.watchConnectivityState(state, deadline, (error) => {
         if (signal.aborted) return
-        if (error) finish(new LinkError('unreachable', `${address} did not answer within ${connectTimeoutMs} ms`))
+        if (error) finish(noAnswer(address, connectTimeoutMs))
         else look()
       })
     }
@@ -140,7 +140,7 @@ function probe(client: Client, address: string): Promise<Error> {
       (read) => read,
       new Metadata(),
     )
-    call.on('error', (error: ServiceError) => resolve(linkErrorOf(error, address)))
+    call.on('error', (error: ServiceError) => resolve(linkErrorOf(error, address, 'connecting')))
     call.on('data', () => undefined)
     call.on('end', () => resolve(new LinkError('ended', `${address} ended the stream`)))
   })
@@ -167,7 +167,7 @@ class GrpcLink implements Link {
       if (this.#waiting.length >= MAX_WAITING) call.pause()
       this.#wake?.()
     })
-    call.on('error', (error: ServiceError) => this.#end(tlsFault?.() ?? linkErrorOf(error, address)))
+    call.on('error', (error: ServiceError) => this.#end(tlsFault?.() ?? linkErrorOf(error, address, 'open')))
     call.on('end', () => this.#end('ended'))
     call.on('drain', () => this.#drained())
   }
@@ -292,7 +292,7 @@ async function pinned(address: string, fingerprint: string, serverName: string, 
     })
     const fail = (error: Error) => {
       socket.destroy()
-      reject(faultOf(error.message, address, error))
+      reject(faultOf(error.message, address, { cause: error, stage: 'connecting' }))
     }
     socket.once('error', fail)
     socket.once('timeout', () => fail(new Error('ETIMEDOUT')))
@@ -331,30 +331,45 @@ export const portOf = (address: string): number => Number(/:(\d+)$/.exec(targetO
 const UNKNOWN_CA =
   /self.signed certificate|unable to (get|verify)|SELF_SIGNED_CERT|UNABLE_TO_(GET|VERIFY)|unknown ca|DEPTH_ZERO/i
 
-function linkErrorOf(error: ServiceError, address: string): LinkError {
+/** How far it came. */
+type Stage = 'connecting' | 'open'
+
+function linkErrorOf(error: ServiceError, address: string, stage: Stage): LinkError {
   const details = error.details || error.message
   switch (error.code) {
     case status.UNAUTHENTICATED:
     case status.PERMISSION_DENIED:
-      return new LinkError('unauthenticated', `the hub refuses our credential: ${details}; check COLLECTOR_TOKEN`, {
-        cause: error,
-      })
+      return new LinkError(
+        'unauthenticated',
+        `the hub at ${address} does not accept our credential: it was revoked, has expired, or is of another hub; give this agent another one (COLLECTOR_TOKEN; on the hub, \`clusterpulse connect NAME --bearer-token\` prints it)`,
+        { cause: error },
+      )
     case status.UNIMPLEMENTED:
       return new LinkError('not_served', `${address} serves gRPC, but no collector: is it the ingester's address?`, {
         cause: error,
       })
     default:
-      return faultOf(details, address, error)
+      return faultOf(details, address, { cause: error, stage })
   }
 }
 
+const noAnswer = (address: string, withinMs: number): LinkError =>
+  new LinkError(
+    'unreachable',
+    `${address} does not answer: nothing came within ${withinMs / 1000} s; check the route and firewalls`,
+  )
+
 /** Words for what the TLS library and the system say. */
-function faultOf(details: string, address: string, cause: Error): LinkError {
+function faultOf(
+  details: string,
+  address: string,
+  { cause, stage }: { readonly cause: Error; readonly stage: Stage },
+): LinkError {
   const make = (fault: LinkFault, sentence: string) => new LinkError(fault, sentence, { cause })
   if (/ECONNREFUSED/.test(details))
     return make('refused', `${address} refuses the connection: nothing listens there, or a firewall says no`)
   if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/i.test(details))
-    return make('unreachable', `the name in ${address} cannot be resolved; check INGESTER_ADDRESS`)
+    return make('unreachable', `the name in ${address} is not found; check it, and the DNS of this machine`)
   if (/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|Deadline/i.test(details))
     return make('unreachable', `${address} does not answer; check the route and firewalls`)
   if (/expired|not yet valid/i.test(details)) {
@@ -373,5 +388,14 @@ function faultOf(details: string, address: string, cause: Error): LinkError {
   if (/wrong version number|packet length too long|EPROTO/i.test(details)) {
     return make('not_tls', `${address} does not speak TLS there; set INGESTER_TLS_ENABLED=false, or use its TLS port`)
   }
-  return make('ended', `the stream to ${address} ended: ${details}`)
+  return make('ended', stage === 'connecting' ? endedAtOnce(address) : brokenWords(address, details))
 }
+
+const endedAtOnce = (address: string): string =>
+  `${address} ends the connection as soon as it is made: the hub does not take our certificate, starts or stops, or something in between cuts it off`
+
+/** What gRPC and the socket say of a connection that is simply gone. */
+const JUST_GONE = /RST_STREAM|ECONNRESET|EPIPE|Connection dropped|socket hang up|GOAWAY|No connection established/i
+
+const brokenWords = (address: string, details: string): string =>
+  JUST_GONE.test(details) ? `the connection to ${address} broke` : `the stream to ${address} ended: ${details}`

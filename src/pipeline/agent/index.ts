@@ -7,10 +7,13 @@
  * What is live goes before what is buffered. Facing a hub of the original it speaks the original's protocol. States and
  * invariants of the stream and of the buffer: docs/spec/agent.md; messages: docs/spec/wire.md.
  */
+
 export { Agent, type AgentOptions } from './agent.ts'
+export { agentName } from './agent-name.ts'
 export type { AgentStatus } from './agent-status.ts'
 export { LinkError } from './errors.ts'
 export { type GrpcOptions, type GrpcTlsOptions, grpcTransport } from './grpc.ts'
+export { keyId } from './join/certificate-request.ts'
 export { IdentityError, type IdentityStore, type MemberIdentity } from './join/identity.ts'
 export { IdentityFiles } from './join/identity-files.ts'
 export { IdentitySecret } from './join/identity-secret.ts'

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Batch, BatchView, Clock, ClusterName } from '#model'
 import type { Logger } from '#runtime'
@@ -15,17 +14,22 @@ import {
   type RequestInit,
   viewOf,
 } from '#wire'
+import { agentName } from './agent-name.ts'
 import type { Monotonic } from './boot.ts'
 import type { BatchBuffer } from './buffer.ts'
 import type { BatchRecord, BufferRecord } from './buffer-record.ts'
 import type { OriginalConfig } from './config-plan.ts'
 import { Fresh } from './fresh.ts'
+import { goodbyeWords } from './goodbye-words.ts'
+import { Seldom } from './seldom.ts'
 import type { HubTrust, Link, Transport } from './types.ts'
 import { decide, type Effect, type Event, initial, type State, wakeAt } from './uplink-machine.ts'
 
 export interface UplinkOptions {
   readonly cluster: ClusterName
   readonly version: string
+  /** of this start of the agent, told to the hub; default: the machine's, and a part of its own */
+  readonly name?: string
   readonly transport: Transport
   readonly buffer: BatchBuffer
   /** asked at each attempt, so that a rotated one is taken; undefined where a certificate tells who we are */
@@ -58,6 +62,8 @@ export interface UplinkStatus {
   readonly protocol: 'none' | 'ours' | 'original'
   /** why there is no stream; '' while there is one */
   readonly reason: string
+  /** since when there is none, ms since the Unix epoch; undefined while there is one */
+  readonly awaySince: number | undefined
   /** streams that were registered since the start */
   readonly streams: number
   /** ms since the last ack; undefined before the first */
@@ -108,7 +114,7 @@ function unpacked({
 export class Uplink {
   readonly #options: UplinkOptions
   /** of this start: a copy of the buffer elsewhere has another */
-  readonly #instance = randomUUID()
+  readonly #instance: string
   #state: State = initial
   #queue: Event[] = []
   #running = false
@@ -128,6 +134,11 @@ export class Uplink {
   readonly #waiting = new Map<number, () => void>()
   #tasks = new Set<Promise<void>>()
   #onStopped: (() => void) | undefined
+  /** since when there is no stream, by the clock of the wall; undefined while there is one */
+  #awaySince: number | undefined
+  readonly #seldom: Seldom
+  /** what the last registration showed */
+  #hasToken = false
   #lastAckAt: number | undefined
   #streams = 0
   #sentBytes = 0
@@ -135,6 +146,8 @@ export class Uplink {
 
   constructor(options: UplinkOptions) {
     this.#options = options
+    this.#instance = options.name ?? agentName()
+    this.#seldom = new Seldom(() => options.monotonic.now())
     options.buffer.inFlight = (sequence) => this.#isInFlight(sequence)
   }
 
@@ -144,6 +157,7 @@ export class Uplink {
       phase: phase.kind,
       protocol: phase.kind === 'live' ? phase.protocol : 'none',
       reason: phase.kind === 'backing-off' ? phase.reason : phase.kind === 'live' ? '' : 'not connected yet',
+      awaySince: this.#awaySince,
       streams: this.#streams,
       lastAckAgeMs: this.#lastAckAt === undefined ? undefined : this.#options.monotonic.now() - this.#lastAckAt,
       sentBytes: this.#sentBytes,
@@ -152,6 +166,7 @@ export class Uplink {
   }
 
   start(): void {
+    this.#awaySince = this.#options.clock.now()
     this.#dispatch({ type: 'start' })
   }
 
@@ -234,18 +249,23 @@ export class Uplink {
 
   #tell(before: State['phase'], after: State['phase']): void {
     if (before.kind === after.kind) return
-    const { logger, monotonic } = this.#options
+    const { logger, monotonic, clock } = this.#options
     if (after.kind === 'live') {
       this.#streams++
+      this.#awaySince = undefined
+      this.#seldom.forget()
       this.#options.onLive?.()
       logger.info({ protocol: after.protocol, buffered: this.#options.buffer.stats().batches }, 'connected to the hub')
     }
     if (after.kind === 'backing-off') {
       this.#views.clear()
       this.#prefetched = undefined
+      this.#awaySince ??= clock.now()
+      if (!this.#seldom.isNews(after.reason)) return
       const retryInMs = Math.round(after.until - monotonic.now())
+      const since = new Date(this.#awaySince).toISOString()
       logger.warn(
-        { reason: after.reason, retryInMs, attempt: after.failures },
+        { reason: after.reason, since, retryInMs, attempt: after.failures },
         'no stream to the hub; batches are buffered',
       )
     }
@@ -374,6 +394,7 @@ export class Uplink {
     try {
       const secret = (await token()) ?? ''
       if (attempt !== this.#attempt) return
+      this.#hasToken = secret !== ''
       const hello = {
         ...ownOffer,
         capabilities: [...ownOffer.capabilities],
@@ -570,7 +591,7 @@ export class Uplink {
   }
 
   #receive({ payload }: ConnectResponse): void {
-    const { onPlan, onConfig, logger } = this.#options
+    const { onPlan, onConfig, logger, cluster } = this.#options
     switch (payload.case) {
       case 'welcome': {
         const { value } = payload
@@ -608,8 +629,9 @@ export class Uplink {
         if (payload.value.phase === 'trust') this.#options.onTrust?.(payload.value)
         return
       case 'goodbye': {
-        const { code, message, retryAfterMs } = payload.value
-        this.#dispatch({ type: 'goodbye', reason: `${message} (${code})`, retryAfterMs, slow: SLOW.has(code) })
+        const { code, retryAfterMs } = payload.value
+        const reason = goodbyeWords(payload.value, { cluster, hasToken: this.#hasToken })
+        this.#dispatch({ type: 'goodbye', reason, retryAfterMs, slow: SLOW.has(code) })
         return
       }
     }

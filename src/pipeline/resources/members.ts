@@ -23,6 +23,7 @@ export const members = defineFleetKind<MemberFacts>({
         unknown: 'unknown',
         pending: 'degraded',
         denied: 'unknown',
+        revoked: 'unknown',
         leaving: 'degraded',
       },
       read: ({ state }) => state,

@@ -3,6 +3,7 @@ import {
   type AdmissionRule,
   type AdmittedObject,
   concerns,
+  deniedBy,
   missingRight,
   refusalOf,
 } from '#kinds'
@@ -117,7 +118,7 @@ export class AdmissionRules {
     for (const right of rule.rights?.(request) ?? []) {
       const { purpose: _, ...attempt } = right
       if (!authorizer.decide(request.user, attempt).allowed)
-        throw new ApiError('Forbidden', missingRight(rule, request.user, right), detailsOf(resource, request))
+        throw new ApiError('Forbidden', deniedBy(rule, missingRight(request.user, right)), detailsOf(resource, request))
     }
     const found = (rule.reads?.(request) ?? []).map((one): AdmittedObject | undefined =>
       served.get(one) ? objects.get(one, one) : undefined,
@@ -149,7 +150,7 @@ function refuse(
 ): void {
   if (faults.length === 0) return
   const causes = faults.map(({ path, message }) => ({ reason: 'FieldValueInvalid', message, field: path }))
-  throw new ApiError('Invalid', refusalOf(rule, faults), { ...detailsOf(resource, request), causes })
+  throw new ApiError('Invalid', deniedBy(rule, refusalOf(faults)), { ...detailsOf(resource, request), causes })
 }
 
 const detailsOf = ({ group, plural }: Resource, { name }: AdmissionRequest) => ({

@@ -84,14 +84,13 @@ function forbidden(review: ReviewRequest, request: AdmissionRequest, message: st
 }
 
 function invalid(
-  rule: AdmissionRule,
   review: ReviewRequest,
   request: AdmissionRequest,
-  faults: Parameters<typeof refusalOf>[1],
+  faults: Parameters<typeof refusalOf>[0],
 ): ReviewResponse {
   const causes = faults.map(({ path, message }) => ({ reason: 'FieldValueInvalid', message, field: path }))
   const details = { ...detailsOf(review, request), causes }
-  const status = { code: 422, reason: 'Invalid', message: refusalOf(rule, faults), details }
+  const status = { code: 422, reason: 'Invalid', message: refusalOf(faults), details }
   return { uid: review.uid, allowed: false, status }
 }
 
@@ -102,7 +101,7 @@ export function mutate(rule: AdmissionRule, review: ReviewRequest, nowMs: number
   const mutation = rule.mutate?.(request)
   if (!mutation || !request.object) return { uid, allowed: true }
   if ('faults' in mutation)
-    return mutation.faults.length > 0 ? invalid(rule, review, request, mutation.faults) : { uid, allowed: true }
+    return mutation.faults.length > 0 ? invalid(review, request, mutation.faults) : { uid, allowed: true }
   const patch = jsonPatch(request.object, mutation.object)
   if (patch.length === 0) return { uid, allowed: true }
   return { uid, allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }
@@ -118,9 +117,9 @@ export async function validate(
   const request = requestOf(review, nowMs)
   for (const right of rule.rights?.(request) ?? [])
     if (!(await world.may(request.user, right, signal)))
-      return forbidden(review, request, missingRight(rule, request.user, right))
+      return forbidden(review, request, missingRight(request.user, right))
   const found = await Promise.all((rule.reads?.(request) ?? []).map((one) => world.read(one, signal)))
   const listed = await Promise.all((rule.lists?.(request) ?? []).map((one) => world.list(one, signal)))
   const faults = rule.faults?.(request, found, listed) ?? []
-  return faults.length > 0 ? invalid(rule, review, request, faults) : { uid, allowed: true }
+  return faults.length > 0 ? invalid(review, request, faults) : { uid, allowed: true }
 }

@@ -4,7 +4,7 @@ import type { Need } from './cluster.ts'
 /** A member, or a cluster that asks to be one, as its row tells it. Times in ms since the Unix epoch; null: not known. */
 export interface Member {
   readonly name: string
-  readonly state: 'pending' | 'denied' | 'leaving' | 'available' | 'unavailable' | 'unknown'
+  readonly state: 'pending' | 'denied' | 'revoked' | 'leaving' | 'available' | 'unavailable' | 'unknown'
   readonly accepted: boolean
   readonly joined: boolean
   readonly sets: readonly string[]
@@ -56,7 +56,7 @@ export interface MemberRequest {
 export const requestOf = ({ name, values }: Pick<TableRowView, 'name' | 'values'>): MemberRequest =>
   ({ ...values, name }) as unknown as MemberRequest // as above
 
-type MemberState = 'asks' | 'denied' | 'detaching' | 'not joined' | 'available' | 'unreachable' | 'lost'
+type MemberState = 'asks' | 'denied' | 'revoked' | 'detaching' | 'not joined' | 'available' | 'unreachable' | 'lost'
 
 /** What people call how a member is. */
 export function memberStateOf({ state, joined }: Pick<Member, 'state' | 'joined'>): MemberState {
@@ -76,11 +76,11 @@ export function memberStateOf({ state, joined }: Pick<Member, 'state' | 'joined'
 
 export const memberNeed: Readonly<Record<MemberState, Need>> = {
   ...{ lost: 'unhealthy', unreachable: 'unhealthy', asks: 'degraded', detaching: 'degraded' },
-  ...{ 'not joined': 'unknown', denied: 'unknown', available: 'healthy' },
+  ...{ 'not joined': 'unknown', denied: 'unknown', revoked: 'unknown', available: 'healthy' },
 }
 /** Who needs a person first. */
 const order: readonly MemberState[] = [
-  ...(['lost', 'unreachable', 'asks', 'detaching', 'not joined', 'denied', 'available'] as const),
+  ...(['lost', 'unreachable', 'asks', 'detaching', 'not joined', 'denied', 'revoked', 'available'] as const),
 ]
 export const severityOfMember = (member: Member): number => order.indexOf(memberStateOf(member))
 

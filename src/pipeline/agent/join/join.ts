@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { JoinText } from '#wire'
+import { Seldom } from '../seldom.ts'
 import type { Transport } from '../types.ts'
 import { type Answer, ask, pause } from './ask.ts'
 import { certificateRequest, keyId, newKey, proofOf } from './certificate-request.ts'
@@ -100,10 +101,14 @@ export async function answered(
     if (sentence !== said) say(sentence)
     said = sentence
   }
+  const seldom = new Seldom(() => performance.now())
+  let silentSince: number | undefined
   for (let attempt = 0; ; attempt++) {
     const answer = await ask(way, message, {
       onPending: (words) => {
         attempt = 0
+        silentSince = undefined
+        seldom.forget()
         once(`waiting: ${words}`)
       },
       signal,
@@ -111,7 +116,9 @@ export async function answered(
     const identity = await taken(store, asking, answer, former)
     if (identity) return identity
     if (answer.kind !== 'later') continue
-    once(`no answer yet: ${answer.message}`)
+    silentSince ??= Date.now()
+    if (seldom.isNews(answer.message))
+      once(`no answer since ${new Date(silentSince).toISOString().slice(0, 19)}Z: ${answer.message}`)
     await pause(attempt, answer.retryAfterMs, signal)
   }
 }

@@ -1,3 +1,4 @@
+import { minutes } from '#model'
 import { decodeResponse } from '#wire'
 import { LinkError } from '../errors.ts'
 import { grpcTransport } from '../grpc.ts'
@@ -12,6 +13,8 @@ export interface MemberEnds {
   readonly roots: string
   readonly key: string
   readonly certificate?: string
+  /** for people */
+  readonly cluster?: string
 }
 
 export interface MemberTransportOptions {
@@ -20,7 +23,14 @@ export interface MemberTransportOptions {
   readonly onWelcome?: () => void
   /** the hub was reached, and ended the stream before that; `revoked`: it served it, and says that the certificate counts no more */
   readonly onRefused?: (how?: 'revoked') => void
+  /** what the hub said when it was asked why; undefined: it was not, or serves us */
+  readonly why?: () => string | undefined
+  /** of a clock that does not jump, ms */
+  readonly now?: () => number
 }
+
+/** After so long at no address of the hub it may have moved. */
+const MOVED_AFTER_MS = minutes(5)
 
 /** A way to the hub that can be ended from here, so that the next stream shows another certificate. */
 export interface MemberTransport extends Transport {
@@ -32,8 +42,10 @@ export interface MemberTransport extends Transport {
 
 /** Each address of the hub in turn: the next one where the last could not be reached. Asked at each attempt who we are. */
 export function memberTransport(ends: () => MemberEnds, options: MemberTransportOptions = {}): MemberTransport {
-  const { userAgent, onRefused } = options
+  const { userAgent, onRefused, why, now = () => performance.now() } = options
   let turn = 0
+  /** since when no address leads to anything */
+  let lostAt: number | undefined
   let tried: readonly string[] | undefined
   let address: string | undefined
   let open: Link | undefined
@@ -55,13 +67,22 @@ export function memberTransport(ends: () => MemberEnds, options: MemberTransport
       })
       try {
         const link = await way.open(signal)
+        lostAt = undefined
         address = next
         open = watched(link, options)
         return open
       } catch (error) {
         turn++
-        if (error instanceof LinkError && isRefusal(error)) onRefused?.()
-        throw asOfMember(error, next, ends())
+        if (!(error instanceof LinkError)) throw error
+        if (isRefusal(error)) {
+          onRefused?.()
+          const told = turnedDown(why?.(), error)
+          if (told) throw told
+        }
+        if (!isLost(error)) lostAt = undefined
+        else lostAt ??= now()
+        const isLong = lostAt !== undefined && now() - lostAt >= MOVED_AFTER_MS
+        throw asOfMember(error, next, ends(), isLong)
       }
     },
     reopen() {
@@ -73,8 +94,11 @@ export function memberTransport(ends: () => MemberEnds, options: MemberTransport
 /** What ended the connection is the hub, not the way to it. */
 const isRefusal = ({ fault }: LinkError): boolean => fault === 'ended' || fault === 'unauthenticated'
 
+/** Goodbyes of a hub that may not serve us again: it no longer takes the certificate, or monitors the cluster. */
+const ENDS: ReadonlySet<string> = new Set(['revoked', 'not_connected'])
+
 /** Says how the hub meets us. */
-function watched(link: Link, { onWelcome, onRefused }: MemberTransportOptions): Link {
+function watched(link: Link, { onWelcome, onRefused, why }: MemberTransportOptions): Link {
   let isMet = false
   const meets = (isWelcome: boolean) => {
     if (!isMet) (isWelcome ? onWelcome : onRefused)?.()
@@ -84,10 +108,12 @@ function watched(link: Link, { onWelcome, onRefused }: MemberTransportOptions): 
     try {
       for await (const bytes of link.messages) {
         const { payload } = decodeResponse(bytes)
-        if (isMet && payload.case === 'goodbye' && payload.value.code === 'revoked') onRefused?.('revoked')
+        if (isMet && payload.case === 'goodbye' && ENDS.has(payload.value.code)) onRefused?.('revoked')
         meets(payload.case === 'welcome')
         yield bytes
       }
+    } catch (error) {
+      throw (isMet ? undefined : turnedDown(why?.(), error)) ?? error
     } finally {
       meets(false)
     }
@@ -100,20 +126,32 @@ function watched(link: Link, { onWelcome, onRefused }: MemberTransportOptions): 
   }
 }
 
-/** What helps a member, which has no settings of its hub. */
-function asOfMember(error: unknown, address: string, { roots }: MemberEnds): unknown {
-  if (!(error instanceof LinkError)) return error
-  const said = (sentence: string) => new LinkError(error.fault, sentence, { cause: error })
-  if (error.fault === 'unknown_ca' && roots !== '')
+/** In the hub's words. undefined: it has said none */
+const turnedDown = (why: string | undefined, cause: unknown): LinkError | undefined =>
+  why === undefined ? undefined : new LinkError('unauthenticated', why, { cause })
+
+/** Nothing of the hub is at that address. */
+const isLost = ({ fault }: LinkError): boolean =>
+  fault === 'refused' || fault === 'unreachable' || fault === 'unknown_ca'
+
+/** What helps a member, which has no settings of its hub. @param isLong no address led to the hub for long */
+function asOfMember(error: LinkError, address: string, ends: MemberEnds, isLong: boolean): LinkError {
+  const said = (sentence: string) =>
+    new LinkError(error.fault, isLong ? `${sentence}; ${movedWords(ends)}` : sentence, { cause: error })
+  if (error.fault === 'unknown_ca' && ends.roots !== '')
     return said(
-      `the certificate of ${address} is of none of the authorities that the hub told of: its CA was replaced without an overlap, or something stands in between; on the hub, hand out the former CA beside the new one, or let the cluster join anew (\`clusterpulse connect NAME\`)`,
+      `the certificate of ${address} is of none of the authorities that the hub told of: its CA was replaced without an overlap, or something stands in between; on the hub, hand out the former CA beside the new one, or let the cluster join anew (\`clusterpulse connect ${ends.cluster ?? 'NAME'}\`)`,
     )
   if (error.fault === 'name_mismatch')
     return said(
       `the certificate that ${address} shows is for other names; on the hub, name this address in INGESTER_ADVERTISE, or show a certificate that has it`,
     )
-  return error
+  return isLong ? said(error.message) : error
 }
+
+/** All that can be known here of a hub that is nowhere. */
+const movedWords = ({ hub, cluster = 'NAME' }: MemberEnds): string =>
+  `${hub.addresses.join(' and ')} is all that this member knows of where the hub is: if it moved while this agent was away, lead that name to it, or let the cluster join anew (\`clusterpulse connect ${cluster}\` on the hub)`
 
 function tlsOf({ hub, roots, key, certificate }: MemberEnds) {
   const { caFingerprint, serverName } = hub

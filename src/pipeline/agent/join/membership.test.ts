@@ -227,30 +227,72 @@ describe('a membership', () => {
     const said: string[] = []
     const logger = {
       ...silentLogger,
-      error: (facts: object, text: string) => said.push(`${text} ${(facts as { err: Error }).err.message}`),
+      warn: (facts: object, text: string) => said.push(`${text}: ${(facts as { reason: string }).reason}`),
+      error: (_: object, text: string) => said.push(text),
+    }
+    let now = systemClock.now()
+    const clock = { now: () => now, sleep: systemClock.sleep }
+    const pass = (ms: number) => {
+      now += ms
     }
     const { asked, transport } = aHub(...answers)
     const membership = new Membership(identity, {
-      ...{ store: new IdentityFiles(at), version: '1', clock: systemClock, random: () => 0.5, logger },
+      ...{ store: new IdentityFiles(at), version: '1', clock, random: () => 0.5, logger },
       ...{ transport: () => transport, onRenewed: () => undefined },
     })
-    return { membership, asked, said }
+    return { membership, asked, said, pass }
   }
 
-  it('asks why once the hub ended three streams before it served them, says it, and asks no more until it is served', async () => {
-    const no = goodbye('join_refused', 'the hub does not accept the cluster any more')
+  const denied = 'the hub does not accept the cluster any more; `clusterpulse accept west` on the hub lets it in again'
+  const revoked = 'the certificate of this agent is revoked; the cluster must join anew'
+
+  it('asks why once the hub ended three streams before it served them, says it once, and keeps it at hand until it is served', async () => {
+    const no = goodbye('join_refused', denied)
     const { membership, asked, said } = await notServed([no], [no])
     await using _membership = membership
     for (let stream = 0; stream < 2; stream++) membership.refused()
     expect(asked).toEqual([])
+    expect(membership.why).toBeUndefined()
     for (let stream = 0; stream < 20; stream++) membership.refused()
-    await expect.poll(() => said.length).toBe(1)
-    expect(said[0]).toMatch(/not asked for again until .* does not accept the cluster/)
+    await expect.poll(() => membership.why).toBe(denied)
+    expect(said).toEqual([expect.stringMatching(/^the hub does not serve this member; .*: the hub does not accept/)])
     for (let stream = 0; stream < 20; stream++) membership.refused()
+    expect(asked).toHaveLength(1)
     membership.welcomed()
+    expect(membership.why).toBeUndefined()
     membership.refused('revoked')
     await expect.poll(() => said.length).toBe(2)
     for (let stream = 0; stream < 20; stream++) membership.refused('revoked')
     expect(asked).toHaveLength(2)
+  })
+
+  it('asks again after half a minute and then more and more seldom, and says what changed', async () => {
+    const { membership, asked, said, pass } = await notServed(
+      ...[denied, denied, revoked].map((why) => [goodbye('join_refused', why)]),
+      ...Array.from({ length: 10 }, () => [goodbye('join_refused', revoked)]),
+    )
+    await using _membership = membership
+    membership.refused('revoked')
+    await expect.poll(() => membership.why).toBe(denied)
+    for (const [questions, ms] of [
+      [1, 29_000],
+      [2, 2_000],
+      [2, 59_000],
+      [3, 2_000],
+    ] as const) {
+      pass(ms)
+      membership.refused()
+      await expect.poll(() => asked.length).toBe(questions)
+    }
+    await expect.poll(() => membership.why).toBe(revoked)
+    expect(said).toHaveLength(2)
+    expect(said[1]).toMatch(/is revoked/)
+    // At least every ten minutes, however long it is turned down.
+    for (let questions = 4; questions < 10; questions++) {
+      pass(600_000)
+      membership.refused()
+      await expect.poll(() => asked.length).toBe(questions)
+    }
+    expect(said).toHaveLength(2)
   })
 })

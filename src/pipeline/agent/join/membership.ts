@@ -2,7 +2,7 @@ import { type Clock, FleetError } from '#model'
 import type { Logger } from '#runtime'
 import { areHubAddresses, MAX_HUB_ADDRESSES } from '#wire'
 import type { HubTrust } from '../types.ts'
-import { certificateRequest, newKey } from './certificate-request.ts'
+import { certificateRequest, keyId, newKey } from './certificate-request.ts'
 import type { Asking, HubEnds, MemberIdentity } from './identity.ts'
 import { answered, type JoinOptions } from './join.ts'
 import { JoinError } from './join-error.ts'
@@ -24,12 +24,14 @@ const FAILED_MS = 300_000
 const REFUSED_MS = 24 * 3_600_000
 /** Streams that the hub ends before it serves them, until it is asked why: a renewal is told. */
 const REFUSALS = 3
+/** Asked again as long as it does not serve us: what it says may be another thing by now. */
+const WHY_AGAIN = { fromMs: 30_000, toMs: 600_000 } as const
 /** The answer to that is not waited for longer: where the hub is away, it is no answer. */
 const WHY_MS = 30_000
 
 /**
  * An identity that is kept good: its certificate is renewed in time, also one that ended while the agent was away, and it follows
- * the hub's authorities and addresses. Once the hub says no, it says so and asks no more until it is served again, or a day later.
+ * the hub's authorities and addresses. Where the hub does not serve it, it asks why, keeps the answer at hand, and asks again now and then.
  */
 export class Membership implements AsyncDisposable {
   readonly #options: MembershipOptions
@@ -41,10 +43,13 @@ export class Membership implements AsyncDisposable {
   #at: number
   #refusals = 0
   #isTurnedDown = false
-  /** since it was served last */
-  #hasAskedWhy = false
+  /** how often it was asked why since it was served last */
+  #questions = 0
+  /** when it may be asked why again, by our clock */
+  #askAgainAt = Number.NEGATIVE_INFINITY
   /** the question that is due is that one */
   #isAskingWhy = false
+  #why: string | undefined
   #wake = new AbortController()
 
   constructor(identity: MemberIdentity, options: MembershipOptions) {
@@ -56,6 +61,11 @@ export class Membership implements AsyncDisposable {
 
   get identity(): MemberIdentity {
     return this.#identity
+  }
+
+  /** What the hub said when it was asked why it does not serve us; undefined: it does, or was not asked yet. */
+  get why(): string | undefined {
+    return this.#why
   }
 
   /**
@@ -79,7 +89,9 @@ export class Membership implements AsyncDisposable {
   /** The hub serves our stream: what it said no to, it may say yes to now. */
   welcomed(): void {
     this.#refusals = 0
-    this.#hasAskedWhy = false
+    this.#questions = 0
+    this.#askAgainAt = Number.NEGATIVE_INFINITY
+    this.#why = undefined
     if (!this.#isTurnedDown) return
     this.#isTurnedDown = false
     this.#renewFrom(this.#renewalAt(false))
@@ -87,12 +99,15 @@ export class Membership implements AsyncDisposable {
 
   /** The hub was reached, and did not serve our stream; or it did, and said that our certificate counts no more. */
   refused(how?: 'revoked'): void {
+    const now = this.#options.clock.now()
     this.#refusals += how === 'revoked' ? REFUSALS : 1
-    if (this.#refusals < REFUSALS || this.#hasAskedWhy) return
-    this.#options.logger.warn({}, 'the hub does not serve this member: it is asked why')
-    this.#hasAskedWhy = true
+    // A clock that was set back must not keep it from asking.
+    const isEarly = now < this.#askAgainAt && this.#askAgainAt - now <= WHY_AGAIN.toMs
+    if (this.#refusals < REFUSALS || this.#isAskingWhy || isEarly) return
+    this.#askAgainAt = now + Math.min(WHY_AGAIN.toMs, WHY_AGAIN.fromMs * 2 ** this.#questions)
+    this.#questions++
     this.#isAskingWhy = true
-    this.#renewFrom(this.#options.clock.now())
+    this.#wake.abort()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -116,7 +131,7 @@ export class Membership implements AsyncDisposable {
     const { clock } = this.#options
     const { signal } = this.#stop
     while (!signal.aborted) {
-      const leftMs = this.#at - clock.now()
+      const leftMs = this.#isAskingWhy ? 0 : this.#at - clock.now()
       // The clock was set back meanwhile, by more than can be waited for.
       if (leftMs > 2 * this.#lifeMs()) this.#at = this.#renewalAt(false)
       else if (leftMs > 0) {
@@ -133,16 +148,16 @@ export class Membership implements AsyncDisposable {
     try {
       await this.#renew(late ? AbortSignal.any([signal, late]) : signal)
       this.#isTurnedDown = false
+      this.#why = undefined
       this.#at = this.#renewalAt(true)
       const until = new Date(lifeOf(this.#identity.certificate).to).toISOString()
-      logger.info({ until }, 'the certificate was renewed')
+      logger.info({ until, key: keyId(this.#identity.key).slice(0, 16) }, 'the certificate was renewed')
       onRenewed()
     } catch (error) {
       if (signal.aborted) return
       if (!late?.aborted) return this.#failed(FleetError.from(error))
       // Asked again when it ended as many streams more.
       this.#refusals = 0
-      this.#hasAskedWhy = false
       this.#at = this.#renewalAt(false)
     }
   }
@@ -150,10 +165,13 @@ export class Membership implements AsyncDisposable {
   #failed(error: FleetError): void {
     const { clock, logger } = this.#options
     this.#isTurnedDown = error instanceof JoinError
-    const until = this.#isTurnedDown
-      ? ': it is not asked for again until the hub serves this member, or a day later'
-      : ''
-    logger.error({ err: error }, `the certificate was not renewed${until}`)
+    if (!this.#isTurnedDown) logger.error({ err: error }, 'the certificate was not renewed')
+    else if (this.#why !== error.message)
+      logger.warn(
+        { reason: error.message },
+        'the hub does not serve this member; it is asked again now and then, and whatever changes is said here',
+      )
+    if (this.#isTurnedDown) this.#why = error.message
     this.#at = clock.now() + Math.min(this.#isTurnedDown ? REFUSED_MS : FAILED_MS, this.#lifeMs())
   }
 

@@ -16,6 +16,8 @@ export interface PeerCertificate {
   readonly subjectAltName: string
   /** SHA-256, hex without colons, lower case */
   readonly fingerprint: string
+  /** of the public key: SHA-256, hex, as requests to join show it; absent where it cannot be read */
+  readonly key?: string
   /** ms since the Unix epoch */
   readonly notAfter: number
 }

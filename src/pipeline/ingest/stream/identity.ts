@@ -46,7 +46,9 @@ export class Identity {
   /** The credential may have been revoked meanwhile. */
   check(): Farewell | undefined {
     if (!this.#peer || this.#world.stillValid(this.#peer)) return undefined
-    return { status: grpcStatus.unauthenticated, code: 'revoked', message: 'the credential is no longer valid' }
+    // Who was let in once may hear why: it tells nobody else whether a cluster or a credential exists.
+    const message = this.#world.whyEnded?.(this.#peer) ?? 'the credential is no longer valid'
+    return { status: grpcStatus.unauthenticated, code: 'revoked', message }
   }
 
   #enter(peer: Peer): Farewell | undefined {

@@ -17,7 +17,7 @@ function aTable() {
       contested++
     },
   })
-  const enter = (who: string, address = `10.0.0.${who.length}`, instance = '') => {
+  const enter = (who: string, address = `10.0.0.${who.length}`, instance = '', key?: string) => {
     const holder: Holder = {
       isDelivering: true,
       facts: () => undefined,
@@ -25,7 +25,7 @@ function aTable() {
       changed: () => undefined,
       disconnect: () => undefined,
     }
-    return places.enter(cluster, { identity: who, instance, address }, holder)
+    return places.enter(cluster, { identity: who, instance, address, key }, holder)
   }
   return { clock, told, enter, contested: () => contested }
 }
@@ -65,11 +65,21 @@ describe('the place of a cluster', () => {
     original()
     expect(copy().doubt).toBeUndefined()
     expect(original().doubt?.message).toBe(
-      'two agents use the identity of this cluster: a started as start-of at 10.0.0.2 and a started as first-st at 10.0.0.1; one runs on a copy of the folder of the other',
+      'two agents use the identity of this cluster: start-of-the-copy at 10.0.0.2 and first-start at 10.0.0.1; one runs on a copy of the folder of the other',
     )
-    expect(told.at(-1)).toMatchObject({ message: 'another agent uses the identity of this cluster' })
+    expect(told.at(-1)).toMatchObject({ message: expect.stringMatching(/^another agent uses .*: stop one of the two/) })
     expect(told.at(-1)?.retryAfterMs).toBeGreaterThanOrEqual(30_000)
     expect(contested()).toBe(1)
+  })
+
+  it('is told by names that people find: that of the log, and the key that the request showed', () => {
+    const { enter } = aTable()
+    const shop = () => enter('a', '10.0.0.1', 'shop-1-0a1b2c3d', '3f9a'.repeat(16))
+    shop()
+    enter('b', '10.0.0.2', '1f0c9a3e-0000-4000-8000-000000000000')
+    expect(shop().doubt?.message).toBe(
+      'two agents use the identity of this cluster: 1f0c9a3e at 10.0.0.2 and shop-1-0a1b2c3d with key 3f9a3f9a3f9a3f9a at 10.0.0.1',
+    )
   })
 
   it('is contested by nobody where one agent is started again and again, or its stream is opened anew', () => {

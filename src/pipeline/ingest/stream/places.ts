@@ -13,10 +13,15 @@ export interface Holder {
   disconnect(code: string, message: string): void
 }
 
-/** Who speaks, as far as it is told from others of the same cluster. */
-export interface Peer extends Claimed {
+/** What a stream came with. */
+export interface Shown {
   readonly address: string
+  /** of its certificate: SHA-256 of the public key, hex; undefined: it showed none */
+  readonly key?: string | undefined
 }
+
+/** Who speaks, as far as it is told from others of the same cluster. */
+export type Peer = Claimed & Shown
 
 interface Entry {
   holder: Holder | undefined
@@ -60,7 +65,9 @@ export class Places implements Agents {
     entry.peer = peer
     // Which buffers those are, the peer does not learn: who has stolen its token could declare lost what the other will number.
     before?.replaced(
-      doubt ? 'another agent uses the identity of this cluster' : 'a newer stream of this cluster has come',
+      doubt
+        ? 'another agent uses the identity of this cluster, and its stream is newer: stop one of the two, which the page of the cluster on the hub names'
+        : 'a newer stream of this cluster has come',
       pauseMs,
     )
     return { epoch: entry.epoch, doubt, originals: entry.originals }
@@ -153,8 +160,15 @@ const processOf = ({ identity, instance }: Peer): string => (instance === '' ? i
 
 function bothOf(one: Peer, other: Peer): string {
   const isCopied = one.identity === other.identity
-  const nameOf = ({ identity, instance, address }: Peer) =>
-    `${identity}${isCopied ? ` started as ${instance.slice(0, 8) || 'one that does not say'}` : ''} at ${address}`
   const remedy = isCopied ? '; one runs on a copy of the folder of the other' : ''
   return `${nameOf(one)} and ${nameOf(other)}${remedy}`
+}
+
+/** of agents that have no name of their own */
+const UUID = /^([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-/
+
+/** By what people find it: the name that its own log begins with, the key that its request showed, and where it is. */
+function nameOf({ identity, instance, address, key }: Peer): string {
+  const name = instance === '' ? identity : (UUID.exec(instance)?.[1] ?? instance)
+  return `${name}${key === undefined ? '' : ` with key ${key.slice(0, 16)}`} at ${address}`
 }

@@ -2,7 +2,7 @@ import { type AgentFacts, type Clock, type ClusterName, ORIGINAL_ORIGIN } from '
 import type { Logger } from '#runtime'
 import { FactsReport } from './facts-report.ts'
 import type { StreamIngester } from './ingest-port.ts'
-import { type Holder, Places } from './places.ts'
+import { type Holder, Places, type Shown } from './places.ts'
 import type { Claimed, Place } from './session-events.ts'
 import type { Agents } from './types.ts'
 
@@ -36,9 +36,9 @@ export class Seats implements AsyncDisposable {
   }
 
   /** Of an original its address is the nearest to an identity: they have no name of their own. */
-  enter(cluster: ClusterName, { identity, instance }: Claimed, address: string, holder: Holder): Place {
-    const known = identity === ORIGINAL_ORIGIN ? `${ORIGINAL_ORIGIN}@${address}` : identity
-    return this.#places.enter(cluster, { identity: known, instance, address }, holder)
+  enter(cluster: ClusterName, { identity, instance }: Claimed, shown: Shown, holder: Holder): Place {
+    const known = identity === ORIGINAL_ORIGIN ? `${ORIGINAL_ORIGIN}@${shown.address}` : identity
+    return this.#places.enter(cluster, { identity: known, instance, ...shown }, holder)
   }
 
   /** @param now it came, went or delivers for the first time */

@@ -258,6 +258,7 @@ export class AgentServer implements AsyncDisposable {
         ...(this.#process !== undefined && { process: this.#process }),
         verify: (token) => verify({ ...presented, token }),
         stillValid: (one) => verifier.stillValid(one),
+        whyEnded: (one) => verifier.whyEnded?.(one),
         pauseMs: (one) => this.#offenders.pauseMs(one),
         badFrame: (one) => this.#offenders.badFrame(one),
         knows: (cluster) => ingester.knows(cluster),
@@ -266,7 +267,8 @@ export class AgentServer implements AsyncDisposable {
         received: (cluster, origin) => ingester.received(cluster, origin),
         heardTo: (cluster, origin) => ingester.heardTo(cluster, origin),
         planOf: (cluster) => plans.planOf(cluster),
-        enter: (cluster, claimed, holder) => this.#seats.enter(cluster, claimed, presented.address, holder),
+        enter: (cluster, claimed, holder) =>
+          this.#seats.enter(cluster, claimed, { address: presented.address, key: presented.certificate?.key }, holder),
         random,
       },
       ingester,

@@ -91,6 +91,8 @@ export interface SessionWorld {
   /** whose the token of a registration is */
   verify(token: string): Verdict
   stillValid(peer: Peer): boolean
+  /** why it is not, for the peer; default: no more than that */
+  whyEnded?(peer: Peer): string | undefined
   /** ms that it was told to wait, and has not; 0: none */
   pauseMs(peer: Peer): number
   /** A frame was no batch. @returns whether that makes too many */

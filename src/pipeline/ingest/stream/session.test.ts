@@ -63,6 +63,22 @@ const nodesBatch = (sequence: number, names: readonly string[], more: Partial<Ba
   aBatch(west, sequence, [complete('node', ...names.map((name) => aNode(name)))], { source: 'push', ...more })
 
 describe('a session', () => {
+  it('tells the agent why its credential counts no more, where that is known', () => {
+    let isValid = true
+    const stillValid = () => isValid
+    const goodbyeOf = (changes: Partial<SessionWorld>) => {
+      isValid = true
+      const { tell } = registered(aWorld({ stillValid, ...changes }))
+      isValid = false
+      return sent(tell({ kind: 'credentials' }))
+    }
+    const why = 'the hub does not accept the cluster any more'
+    expect(goodbyeOf({ whyEnded: () => why })).toMatchObject([
+      { case: 'goodbye', value: { code: 'revoked', message: why } },
+    ])
+    expect(goodbyeOf({})).toMatchObject([{ value: { message: 'the credential is no longer valid' } }])
+  })
+
   it('acknowledges what became safe in one message, and nothing before', () => {
     const { say, tell } = registered()
     const tickets = [1, 2, 4].map((sequence) => {

@@ -18,6 +18,8 @@ export interface PeerVerifier {
   verify(presented: Presented): Verdict
   /** false: revoked, expired, or its connection is gone: the stream must end */
   stillValid(peer: Peer): boolean
+  /** why it is not, for the peer itself, with what helps; undefined: there is no more to say than that. Default: never more */
+  whyEnded?(peer: Peer): string | undefined
   /** called with the clusters whose credentials may have changed, without them where any may; returns how to stop listening */
   onChange(listener: (clusters?: ReadonlySet<string>) => void): () => void
 }

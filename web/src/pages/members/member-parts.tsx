@@ -7,7 +7,13 @@ import { beginningSentence, formatMoment, formatSpan } from '../../model/format.
 import { certificateStateOf, type Member, memberNeed, memberStateOf } from '../../model/members.ts'
 
 const wordOf: Readonly<Record<ReturnType<typeof memberStateOf>, string>> = {
-  ...{ asks: 'not accepted yet', denied: 'denied', detaching: 'detaching', 'not joined': 'not joined yet' },
+  ...{
+    asks: 'not accepted yet',
+    denied: 'denied',
+    revoked: 'revoked',
+    detaching: 'detaching',
+    'not joined': 'not joined yet',
+  },
   ...{ available: 'available', unreachable: 'unreachable', lost: 'lost' },
 }
 export const stateText = (member: Member): string => beginningSentence(wordOf[memberStateOf(member)])

@@ -217,7 +217,8 @@ export type Hello = Message<"clusterpulse.collector.v1.Hello"> & {
   newestSequence: number;
 
   /**
-   * Of this start of the agent alone: tells two copies of one buffer apart. '' of agents that do not say.
+   * Of this start of the agent alone: tells two copies of one buffer apart; begins with the name of its machine, for people. '' of agents
+   * that do not say.
    *
    * @generated from field: string instance = 9;
    */

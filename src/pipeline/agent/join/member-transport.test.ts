@@ -1,0 +1,86 @@
+import { createServer as createPlainServer } from 'node:net'
+import { createServer, type Server } from 'node:tls'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TestAuthority } from '../../ingest/stream/test/certificates.ts'
+import { LinkError } from '../errors.ts'
+import { memberTransport } from './member-transport.ts'
+
+let authority: TestAuthority
+/** Ends each connection as soon as its handshake is done, as the listener of a hub does with a certificate that is revoked. */
+let hub: Server
+let address = ''
+
+beforeAll(async () => {
+  authority = await TestAuthority.make('agents')
+  const { cert, key } = await authority.sign('hub', 'server')
+  hub = createServer({ cert, key, ALPNProtocols: ['h2'] }, (socket) => socket.destroy())
+  address = await listening(hub)
+})
+afterAll(() => void hub?.close())
+
+function listening(server: Server | ReturnType<typeof createPlainServer>): Promise<string> {
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => {
+      const at = server.address()
+      resolve(`127.0.0.1:${typeof at === 'object' && at ? at.port : 0}`)
+    })
+  })
+}
+
+async function free(): Promise<string> {
+  const server = createPlainServer()
+  const at = await listening(server)
+  await new Promise((resolve) => server.close(resolve))
+  return at
+}
+
+const ends = (...addresses: string[]) => {
+  const hubEnds = { addresses }
+  return () => ({ hub: hubEnds, roots: authority.pem, key: '', cluster: 'west' })
+}
+const said = async (transport: ReturnType<typeof memberTransport>): Promise<string> => {
+  const error = await transport.open(new AbortController().signal).then(
+    () => 'it is open',
+    (one: unknown) => one,
+  )
+  expect(error).toBeInstanceOf(LinkError)
+  return (error as LinkError).message
+}
+const INTERNALS = /Resolution|No connection established|Failed to connect|Last error|UNAVAILABLE|RST_STREAM/
+
+describe('a member that its hub does not serve', () => {
+  it('hears why with every attempt, once the hub said it, and in words of its own before', async () => {
+    let why: string | undefined
+    let refused = 0
+    const transport = memberTransport(ends(address), { why: () => why, onRefused: () => refused++ })
+    const first = await said(transport)
+    expect(first).toMatch(/^127\.0\.0\.1:\d+ ends the connection as soon as it is made: /)
+    expect(first).not.toMatch(INTERNALS)
+    why = 'the certificate of this agent is revoked; the cluster must join anew'
+    for (let attempt = 0; attempt < 3; attempt++) expect(await said(transport)).toBe(why)
+    expect(refused).toBe(4)
+  })
+
+  it('is not told an old answer where nothing answers', async () => {
+    const transport = memberTransport(ends(await free()), { why: () => 'revoked' })
+    expect(await said(transport)).toMatch(/refuses the connection/)
+  })
+
+  it('is told after a while at no address that the hub may have moved, and what helps', async () => {
+    let now = 0
+    const transport = memberTransport(ends(await free(), 'nowhere.invalid:9443'), { now: () => now })
+    for (const words of [
+      /refuses the connection: nothing listens there/,
+      /the name in nowhere\.invalid:9443 is not found/,
+    ]) {
+      const told = await said(transport)
+      expect(told).toMatch(words)
+      expect(told).not.toMatch(/moved/)
+      expect(told).not.toMatch(INTERNALS)
+    }
+    now = 6 * 60_000
+    expect(await said(transport)).toMatch(
+      /127\.0\.0\.1:\d+ and nowhere\.invalid:9443 is all that this member knows .*if it moved .*`clusterpulse connect west`/,
+    )
+  })
+})
