@@ -45,6 +45,8 @@ const listenerRules: Readonly<Record<string, string>> = {
     'webhooks of a hub on Kubernetes: anybody may ask whether a write may be, and learns what a rule says to it; nothing is written. No role of the program opens it yet',
   'src/pipeline/monitor/http/server.ts':
     "Cluster Monitor's interface: /healthz to anybody; everything else to tokens signed with the shared secret (HS256), each of which stands for generated policies: administrators all, others the namespaces they own, and nodes for administrators alone. Off unless configured; `cluster-monitor` serves nothing else",
+  'src/pipeline/inventory/api/server.ts':
+    'the inventory of one agent: bearer tokens that its cluster knows (TokenReview), who may get or list kollectinventories or kollecttargets where they ask (SubjectAccessReview); whoever reaches the port where INVENTORY_AUTH_MODE is disabled, on loopback unless configured. Off unless configured',
   'src/apps/hub/probes.ts': 'the manager: /healthz, /readyz and /metrics, without anything of the fleet but counts',
   'src/apps/agent/probes.ts': 'an agent: /healthz, /readyz and /metrics of itself',
 }

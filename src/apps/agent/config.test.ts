@@ -36,6 +36,29 @@ describe('the configuration of the agent', () => {
     expect(readAgentConfig({ CLUSTER_NAME: 'west' }).warnings).toEqual([])
   })
 
+  it('serves its inventory to nobody, and where it is told to only to whom the cluster knows', () => {
+    expect(read({}).inventoryApi).toBeUndefined()
+    const on = { INVENTORY_HTTP_ENABLED: 'true' }
+    const known = { kind: 'kubernetes', cacheTtlMs: 30_000 }
+    expect(read(on).inventoryApi).toEqual({ host: '0.0.0.0', port: 8082, auth: known })
+    expect(read({ ...on, INVENTORY_AUTH_CACHE_TTL: '0' }).inventoryApi?.auth).toEqual({ ...known, cacheTtlMs: 0 })
+    expect(faults({ CLUSTER_NAME: 'west', ...on, INVENTORY: 'false', INGESTER_ADDRESS: 'hub:1' })).toMatch(
+      /nothing to serve/,
+    )
+  })
+
+  it('keeps a port without sign-in on the machine unless told otherwise, and warns of it', () => {
+    const open = { CLUSTER_NAME: 'west', INVENTORY_HTTP_ENABLED: 'true', INVENTORY_AUTH_MODE: 'disabled' }
+    const { config, warnings } = readAgentConfig(open)
+    expect(config.inventoryApi).toEqual({ host: '127.0.0.1', port: 8082, auth: { kind: 'disabled' } })
+    expect(warnings).toEqual([
+      expect.stringMatching(/INVENTORY_AUTH_MODE is disabled: everybody on this machine may read/),
+    ])
+    const wide = readAgentConfig({ ...open, INVENTORY_HTTP_HOST: '0.0.0.0' })
+    expect(wide.config.inventoryApi?.host).toBe('0.0.0.0')
+    expect(wide.warnings).toEqual([expect.stringMatching(/everybody who reaches 0\.0\.0\.0 may read/)])
+  })
+
   it.each([
     ['60', 60_000],
     ['30s', 30_000],

@@ -9,6 +9,7 @@ import {
 import { type ConfigReader, configReader, type LogLevel, parseLogLevel, type Setting } from '#runtime'
 import { type CollectionSettings, collectionSettings } from '../inventory-settings.ts'
 import { type WebhooksConfig, webhooks } from '../webhooks-config.ts'
+import { type InventoryApiConfig, inventoryApi, inventoryApiWarning } from './inventory-api-config.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -35,6 +36,8 @@ export interface AgentConfig {
   readonly rights: AgentRights
   /** undefined: no inventory, whatever kinds the cluster has */
   readonly inventory: CollectionSettings | undefined
+  /** where its inventory is served; undefined: nowhere */
+  readonly inventoryApi: InventoryApiConfig | undefined
   /** where the API server of the cluster is answered about objects of inventory; undefined: it asks nobody */
   readonly webhooks: (WebhooksConfig & { readonly namespace: string }) | undefined
   readonly intervalMs: number
@@ -64,6 +67,8 @@ export function readAgentConfig(
   }
   if (config.ingesterAddress !== undefined && !config.tls)
     warnings.push('INGESTER_TLS_ENABLED is false: the token and all data travel readable')
+  const open = config.inventoryApi && inventoryApiWarning(config.inventoryApi)
+  if (open !== undefined) warnings.push(open)
   return { config: Object.freeze(config), warnings }
 }
 
@@ -116,6 +121,7 @@ function describeAgent(read: ConfigReader, env: Env): AgentConfig {
     meaning: 'collect inventory wherever the kinds of kollect.dev are installed',
   })
   const settings = collectionSettings(read)
+  const served = inventoryApi(read)
   const answers = webhooks(read, 'agent')
   const namespace = read.text('NAMESPACE', {
     default: 'clusterpulse-agent',
@@ -125,10 +131,13 @@ function describeAgent(read: ConfigReader, env: Env): AgentConfig {
   const hub = ingesterAddress ?? (hasToken ? 'ingester:9443' : undefined)
   if (hub === undefined && !isInventory)
     read.fault('INGESTER_ADDRESS is not set and INVENTORY is false: there is nothing to do')
+  if (served && !isInventory)
+    read.fault('INVENTORY_HTTP_ENABLED is true and INVENTORY is false: there is nothing to serve')
   return {
     cluster: clusterName(read, cluster),
     ingesterAddress: hub,
     inventory: isInventory ? settings : undefined,
+    inventoryApi: served,
     webhooks: answers && { ...answers, namespace },
     token: tokenFile ? { file: tokenFile } : token === undefined ? undefined : { value: token },
     ...(tls && { tls }),

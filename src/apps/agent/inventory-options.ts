@@ -1,3 +1,4 @@
+import type { InventoryView } from '#inventory'
 import type { KubeClient } from '#kube'
 import type { ClusterName } from '#model'
 import type { Logger, Metrics } from '#runtime'
@@ -27,4 +28,6 @@ export interface InventoryReport {
 /** Inventory of the cluster beside us, from targets to sinks. */
 export interface RunningInventory extends AsyncDisposable {
   report(): InventoryReport
+  /** what may be read of it; undefined: its objects are being read for the first time */
+  view(): InventoryView | undefined
 }

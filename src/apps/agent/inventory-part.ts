@@ -1,11 +1,14 @@
 import { isKubeError, type KubeClient, type OwnedKubeClient, type Resource } from '#kube'
 import { FleetError, seconds, systemClock } from '#model'
 import type { Part } from '#runtime'
+import type { InventoryApiConfig } from './inventory-api-config.ts'
 import type { InventoryReport, InventoryRunOptions, RunningInventory } from './inventory-options.ts'
 
 export interface InventoryPartOptions extends Omit<InventoryRunOptions, 'kube' | 'signal'> {
   /** a client of the cluster, of our own */
   readonly connect: () => Promise<OwnedKubeClient>
+  /** where it is served; undefined: nowhere */
+  readonly api?: InventoryApiConfig
 }
 
 export interface InventoryPart {
@@ -45,6 +48,7 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
   let kube: OwnedKubeClient | undefined
   let inventory: RunningInventory | undefined
   let running: Promise<void> | undefined
+  let api: AsyncDisposable | undefined
 
   const begin = async (client: KubeClient): Promise<string | undefined> => {
     const missing = await missingIn(client, stop.signal)
@@ -69,16 +73,27 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
       if (!inventory) await systemClock.sleep(LOOK_EVERY_MS, stop.signal)
     }
   }
+  const reported = () => (inventory ? inventory.report() : report)
+  const readable = () => {
+    const view = inventory?.view()
+    return view ? { view } : { message: reported().message ?? 'it is starting' }
+  }
   return {
-    report: () => (inventory ? inventory.report() : report),
+    report: reported,
     part: {
       name: 'inventory',
       async start() {
+        // First: a port that is taken refuses the start.
+        if (options.api) {
+          const { openInventoryApi } = await import('./inventory-api.ts')
+          api = await openInventoryApi({ ...options, config: options.api, readable, logger })
+        }
         kube = await options.connect()
         running = keep(kube)
       },
       async stop() {
         stop.abort()
+        await api?.[Symbol.asyncDispose]()
         await running
         await inventory?.[Symbol.asyncDispose]()
         await kube?.[Symbol.asyncDispose]()

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { Manager } from '#controller'
-import { InventoryEngine, InventoryTargets, inventoryInformers } from '#inventory'
+import { InventoryEngine, InventoryTargets, inventoryInformers, measureWatches, ReconcileMetrics } from '#inventory'
 import type { KollectKnown } from '#kinds'
 import { isKubeError, type KubeClient, namespaces, whole } from '#kube'
 import { systemClock } from '#model'
@@ -18,8 +18,9 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
   const known = knownOf(settings)
   const informers = inventoryInformers(kube, logger)
   const { allowLoopback, allowPrivate, semantics } = settings
+  const reconciles = new ReconcileMetrics(metrics)
   const engine = InventoryEngine.open({
-    ...{ kube, informers, cluster, known, logger, metrics },
+    ...{ kube, informers, cluster, known, logger, metrics, reconciles },
     sinks: {
       guard: new OutboundGuard({ use: 'sink', allowLoopback, allowPrivate }),
       writer: await writerName(kube, signal),
@@ -28,13 +29,11 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
     },
   })
   const targets = new InventoryTargets({
-    ...{ kube, informers, known, logger, rows: engine.rows },
+    ...{ kube, informers, known, logger, reconciles, rows: engine.rows },
     defaults: settings,
     watchNamespaces: settings.watchNamespaces,
   })
-  metrics.gauge('kollect_informers', 'Open watches of objects that targets collect', [], (gauge) =>
-    gauge.set(targets.load.watches),
-  )
+  measureWatches(metrics, targets)
   const manager = new Manager({
     name: 'inventory',
     controllers: [...targets.controllers, ...engine.controllers],
@@ -54,6 +53,7 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
       manager.isSynced
         ? { phase: 'running', ...fault() }
         : { phase: 'reading', message: 'the objects of inventory are being read for the first time' },
+    view: () => (manager.isSynced ? engine.view : undefined),
     async [Symbol.asyncDispose]() {
       await webhooks?.part.stop()
       await manager.stop()

@@ -127,6 +127,7 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
       // A kind that is slow is its own trouble: it is waited for, and takes nobody's place.
       connect: async () => createKubeClient(await clusterAccess(config), { timeoutMs: 60_000, qps: 50, burst: 100 }),
       directory: join(config.buffer.directory, 'sinks'),
+      ...(config.inventoryApi && { api: config.inventoryApi }),
     })
   const probes = probesPart({
     address: config.healthAddress,

@@ -165,6 +165,7 @@ export interface InventoryRoleFlags {
   readonly kubeconfig?: string
   readonly context?: string
   readonly account: string
+  readonly httpApi?: boolean
 }
 
 export interface CollectFlags {
@@ -686,6 +687,7 @@ export function program(actions: Actions, version: string): Command {
     .option('--kubeconfig <file>', 'of the cluster (default: $KUBECONFIG, then ~/.kube/config)')
     .option('--context <name>', 'context of the kubeconfig (default: its current one)')
     .option('--account <namespace/name>', 'account of the agent', 'clusterpulse-agent/clusterpulse-agent')
+    .option('--http-api', 'the agent serves its inventory (INVENTORY_HTTP_ENABLED), to whom the cluster lets')
     .action((options: InventoryRoleFlags) => actions.inventoryRole(options))
 
   cli

@@ -29,6 +29,8 @@ export interface InventoryRoleOptions {
   readonly context?: string
   /** `namespace/name` of the agent's account */
   readonly account: string
+  /** the agent serves its inventory: it asks the API server who its readers are, and what they may */
+  readonly httpApi?: boolean
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly signal: AbortSignal
 }
@@ -45,7 +47,7 @@ const READ: readonly Kind<unknown, unknown>[] = [kollectProfile, kollectTarget, 
 export async function inventoryRole(
   options: InventoryRoleOptions,
 ): Promise<{ readonly text: string; readonly notes: readonly string[] }> {
-  const { config, kubeconfig, context, account, environment, signal } = options
+  const { config, kubeconfig, context, account, httpApi = false, environment, signal } = options
   const [namespace, name] = account.split('/')
   if (!namespace || !name) throw new ManifestError(`--account is ${JSON.stringify(account)}: write namespace/name`)
   const known = await loadKubeconfig(kubeconfigPaths(kubeconfig, environment))
@@ -60,7 +62,8 @@ export async function inventoryRole(
     else
       notes.push(`the cluster does not have ${gvk.kind} of ${gvk.group || gvk.version}: these roles say nothing of it`)
   }
-  const roles = neededRoles(declared, sinksIn(objects), (gvk) => served.get(JSON.stringify(gvk)))
+  const reads = neededRoles(declared, sinksIn(objects), (gvk) => served.get(JSON.stringify(gvk)))
+  const roles = httpApi ? withReviews(reads) : reads
   if (roles.length === 0) notes.push('nothing is declared that reads anything: there is no role to give')
   return { text: roles.flatMap((role) => documents(role, { namespace, name })).join('---\n'), notes }
 }
@@ -84,6 +87,18 @@ const ofFiles = (paths: readonly string[]): readonly KubeObject[] =>
     kind,
     metadata: { name, ...(namespace !== undefined && { namespace }) },
   }))
+
+const REVIEWS = [
+  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+]
+
+/** Reviews are of the cluster as a whole. */
+function withReviews(roles: readonly NeededRole[]): readonly NeededRole[] {
+  const ofCluster = roles.find(({ namespace }) => namespace === '')
+  const others = roles.filter((role) => role !== ofCluster)
+  return [{ namespace: '', rules: [...(ofCluster?.rules ?? []), ...REVIEWS] }, ...others]
+}
 
 const sinksIn = (objects: readonly KubeObject[]): readonly SinkToRead[] =>
   objects

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import { UnsafeConfigurationError } from '#identity'
+import { hostName, isLoopback } from '#runtime'
 import { RefusedError } from './problem.ts'
 import type { ApiConfig } from './types.ts'
 
@@ -30,9 +31,6 @@ export const pagePolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i
-export const isLoopback = (host: string): boolean => loopback.test(host)
-
 /**
  * Refuses requests that a foreign page's name led here. A browser sends the name it resolved: a site that points its own
  * name at 127.0.0.1 is shown by that name (DNS rebinding), and on a server without sign-in that is all there is to see.
@@ -49,11 +47,6 @@ export function hostCheck({ host, identity, allowedHosts = [] }: ApiConfig): (he
     if (isLoopback(name) || names.has(name)) return
     throw new RefusedError('host_refused', `this server answers on localhost only, not as ${JSON.stringify(name)}`)
   }
-}
-
-function hostName(host: string): string {
-  const match = /^(\[[0-9a-f:.]+\]|[^:]*)(:\d+)?$/i.exec(host.trim())
-  return match?.[1]?.toLowerCase() ?? host
 }
 
 /** Of a request, what tells where it came from; `principal` is null as long as nobody has been recognised. */

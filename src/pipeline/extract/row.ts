@@ -37,28 +37,24 @@ export function compareTexts(a: string, b: string): number {
 const SURROGATE = /[\ud800-\udfff]/
 
 /** A row in its canonical JSON: one text for one meaning, whatever order keys came in. @see docs/guide/collect.md */
-export function canonicalRow({
-  targetNamespace,
-  targetName,
-  namespace,
-  name,
-  group,
-  version,
-  kind,
-  uid,
-  attributes,
-}: Row): string {
+export const canonicalRow = (row: Row): string => rowWithAttributes(row, canonicalJson(row.attributes))
+
+/** The same of a row whose attributes are canonical JSON already. */
+export function rowWithAttributes(
+  { targetNamespace, targetName, namespace, name, group, version, kind, uid }: Omit<Row, 'attributes'>,
+  attributes: string,
+): string {
   const known = {
     targetNamespace,
     targetName,
     namespace,
     name,
-    ...(group !== undefined && { group }),
+    ...(group && { group }),
     version,
     kind,
     uid,
   }
-  return `${escaped(JSON.stringify(known)).slice(0, -1)},"attributes":${canonicalJson(attributes)}}`
+  return `${escaped(JSON.stringify(known)).slice(0, -1)},"attributes":${attributes}}`
 }
 
 /** Compact JSON with the keys of every map in ascending order of their bytes, escaped as Go does. */

@@ -16,8 +16,12 @@ export {
   TokenRefusedError,
   UnsafeConfigurationError,
 } from './errors.ts'
+export { bearerToken } from './headers.ts'
 export { openIdentity } from './identity.ts'
+export { Lookups } from './lookups.ts'
 export { localRevocations, revocationsOver } from './revocations.ts'
+export { maxTokenBytes, tokenKey } from './token.ts'
+export { reviewToken } from './token-review.ts'
 export type {
   BearerConfig,
   ClaimNames,

@@ -26,20 +26,30 @@ export function tokenReviewer(
     onFailure,
     ttlMs: (principal) => (principal ? knownMs : refusedMs),
   })
-  const ask = async (token: string, signal: AbortSignal): Promise<Principal | null> => {
-    const body = {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenReview',
-      spec: { token, ...(audiences.length > 0 && { audiences }) },
-    }
-    return readReview(await kube.request('POST', path, { body, signal }), audiences)
-  }
   return {
     // The token itself is needed for the question alone; what is kept is named by its hash.
-    review: async (token) => (await lookups.get(tokenKey(token), (signal) => ask(token, signal))).value,
+    review: async (token) =>
+      (await lookups.get(tokenKey(token), (signal) => reviewToken(kube, token, { audiences, signal }))).value,
     forget: (matches) => lookups.forgetWhere((principal) => principal !== null && matches(principal)),
     [Symbol.dispose]: () => lookups.close(),
   }
+}
+
+/**
+ * Asks a Kubernetes whose token it is; null: none that it knows.
+ * @throws KubeError where it does not say
+ */
+export async function reviewToken(
+  kube: Pick<KubeClient, 'request'>,
+  token: string,
+  { audiences = [], signal }: { readonly audiences?: readonly string[]; readonly signal: AbortSignal },
+): Promise<Principal | null> {
+  const body = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenReview',
+    spec: { token, ...(audiences.length > 0 && { audiences }) },
+  }
+  return readReview(await kube.request('POST', path, { body, signal }), audiences)
 }
 
 interface Review {

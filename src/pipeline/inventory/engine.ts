@@ -1,9 +1,11 @@
-import { Controller, type Informer, onReferredChange, type Trigger } from '#controller'
+import { type Controller, type Informer, keyText, onReferredChange, type Trigger } from '#controller'
 import type { KollectKnown } from '#kinds'
 import type { KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
 import { type Clock, steadyClock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import { type SinkContext, type SinkFamily, SinkPool } from '#sinks'
+import { InventoryView } from './api/view.ts'
+import type { BindingView } from './bindings/view.ts'
 import { SinkDirectory } from './declared/sink-directory.ts'
 import { ExportMetrics, type Lag } from './metrics.ts'
 import { type InventoryInformers, inventoryResources } from './objects.ts'
@@ -13,6 +15,8 @@ import { clusterInventory, type InventoryKind, namespacedInventory } from './rec
 import { InventoryReconciler, sinksOf } from './reconcile/inventory-reconciler.ts'
 import { SinkReconciler } from './reconcile/sink-reconciler.ts'
 import { changesChoice, keysOf, onSpecOrAnnotations } from './reconcile/triggers.ts'
+import { ReconcileMetrics } from './reconcile-metrics.ts'
+import { measureRows } from './row-metrics.ts'
 import type { RowSink } from './rows.ts'
 import { DirtySet, RowStore } from './store/index.ts'
 
@@ -32,6 +36,8 @@ export interface InventoryEngineOptions {
   readonly pool?: SinkPool
   readonly logger: Logger
   readonly metrics: Metrics
+  /** default: of its own */
+  readonly reconciles?: ReconcileMetrics
   /** of the wall: times in statuses */
   readonly clock?: Clock
   /** measures how long something takes, whatever the clock of the wall is set to */
@@ -51,6 +57,8 @@ export class InventoryEngine implements AsyncDisposable {
   /** where targets put their rows */
   readonly rows: RowSink
   readonly controllers: readonly Controller[]
+  /** what may be read of all this while it runs */
+  readonly view: InventoryView
   readonly #store: RowStore
   readonly #dirty: DirtySet
   readonly #pool: SinkPool
@@ -67,16 +75,19 @@ export class InventoryEngine implements AsyncDisposable {
     const now = () => clock.now()
     this.#pool = options.pool ?? new SinkPool({ context: options.sinks })
     this.#ownsPool = options.pool === undefined
-    this.#store = new RowStore((namespace) => this.#dirty.add(namespace))
+    this.#store = new RowStore((namespace) => this.#dirty.add(namespace), { now })
     this.#dirty = new DirtySet((namespaces) => {
       for (const namespace of namespaces) for (const one of this.#inventories) one.rowsChanged(namespace)
+      this.view.changes.tell()
     }, steady)
-    this.rows = this.#store
-    const metrics = new ExportMetrics(options.metrics, {
-      lags: () => this.#lags(),
-      rows: () => this.#store.size,
-      waiting: () => this.controllers.map(({ name, load }) => [name, load.waiting] as const),
+    this.view = new InventoryView({
+      ...{ store: this.#store, informers, now },
+      bindings: (namespace, name) => this.#bindings(namespace, name),
     })
+    this.rows = this.#store
+    const metrics = new ExportMetrics(options.metrics, () => this.#lags())
+    const reconciles = options.reconciles ?? new ReconcileMetrics(options.metrics)
+    measureRows(options.metrics, { store: this.#store, informers, itemCounts: () => this.#itemCounts() })
     const directory = new SinkDirectory(now)
     const recorder = new EventRecorder(kube, logger, now)
     const shared = { kube, directory, pool: this.#pool, known, recorder, metrics, clock, random }
@@ -95,7 +106,7 @@ export class InventoryEngine implements AsyncDisposable {
         enqueue: (key, afterMs) => controllers.get(reconciler.name)?.enqueue(key, afterMs),
       })
       add(
-        new Controller({
+        reconciles.controller(of.kind, {
           reconciler,
           triggers: of.isRollUp ? rollUpTriggers(informers, controllers) : inventoryTriggers(informers),
           concurrency: 3,
@@ -126,11 +137,21 @@ export class InventoryEngine implements AsyncDisposable {
       })
       const ofScopes = onReferredChange(informers.scopes, ({ key }) => keysOf(objects, key.namespace))
       const triggers = [onSpecOrAnnotations(objects), ofScopes]
-      add(new Controller({ reconciler, triggers, concurrency: 5, logger, clock: steady, random }))
+      add(
+        reconciles.controller(SINK_RESOURCES[family].kind, {
+          reconciler,
+          triggers,
+          concurrency: 5,
+          logger,
+          clock: steady,
+          random,
+        }),
+      )
     }
     const tests = new ConnectionTestReconciler({ ...shared, informers })
     const triggers = [onSpecOrAnnotations(informers.connectionTests)]
-    add(new Controller({ reconciler: tests, triggers, concurrency: 5, logger, clock: steady, random }))
+    const { kind } = inventoryResources.connectionTests
+    add(reconciles.controller(kind, { reconciler: tests, triggers, concurrency: 5, logger, clock: steady, random }))
     this.controllers = [...controllers.values()]
   }
 
@@ -151,6 +172,19 @@ export class InventoryEngine implements AsyncDisposable {
 
   async #end(): Promise<void> {
     await Promise.all(this.#inventories.map((one) => one.end()))
+  }
+
+  *#itemCounts(): Generator<number | undefined> {
+    for (const one of this.#inventories) for (const [, run] of one.runs()) yield run.latest()?.itemCount
+  }
+
+  #bindings(namespace: string, name: string): readonly BindingView[] | undefined {
+    const key = keyText({ namespace, name })
+    for (const one of this.#inventories) {
+      const run = one.running(key)
+      if (run) return run.bindings.map((binding) => binding.view())
+    }
+    return undefined
   }
 
   *#lags(): Generator<Lag> {

@@ -4,8 +4,18 @@
  *
  *   watches → targets → rows → journal → schedule of each binding → snapshot → sink
  */
+export {
+  type ApiAccess,
+  InventoryApi,
+  type InventoryApiOptions,
+  InventoryView,
+  type Readable,
+  type Review,
+  type Verdict,
+} from './api/index.ts'
 export { InventoryEngine, type InventoryEngineOptions } from './engine.ts'
 export { type InventoryInformers, inventoryInformers, inventoryResources, type Stored } from './objects.ts'
+export { ReconcileMetrics } from './reconcile-metrics.ts'
 export type { RowSink, TargetKey, TargetRows } from './rows.ts'
 export { RowStore } from './store/index.ts'
 export {
@@ -18,6 +28,7 @@ export {
   InventoryTargets,
   type InventoryTargetsOptions,
   kindsOf,
+  measureWatches,
   type NeededRole,
   neededRoles,
   type SinkToRead,

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { Metrics } from '#runtime'
+import { Metrics, silentLogger } from '#runtime'
 import { ExportMetrics } from './metrics.ts'
+import { ReconcileMetrics } from './reconcile-metrics.ts'
+import { measureWatches } from './targets/metrics.ts'
 
 const RULES = new URL('../../../deploy/inventory/monitoring/rules.yaml', import.meta.url)
 
@@ -41,11 +43,28 @@ const FIRED: Readonly<Record<string, { readonly series: Readonly<Record<string, 
       },
       labels: { sink_type: 'git' },
     },
+    KollectWatchStale: {
+      series: {
+        'kollect_watch_stale_seconds{group="apps",version="v1",kind="Deployment",namespace="team-a"}': '0+60x60',
+      },
+      labels: { kind: 'Deployment', namespace: 'team-a' },
+    },
+    KollectReconcileErrors: {
+      series: { 'kollect_reconcile_errors_total{kind="KollectInventory",error_class="transient"}': '0+1x60' },
+      labels: { kind: 'KollectInventory', error_class: 'transient' },
+    },
     KollectWorkqueueBacklog: {
       series: { 'kollect_workqueue_depth{controller="inventories"}': '11x60' },
       labels: { controller: 'inventories' },
     },
   }
+
+const failing = {
+  reconciler: { name: 'inventories', reconcile: () => Promise.reject(new Error('no')) },
+  triggers: [],
+  concurrency: 1,
+  logger: silentLogger,
+}
 
 describe('alerts on inventory', () => {
   const { spec } = parse(readFileSync(RULES, 'utf8')) as { spec: { groups: readonly { rules: readonly Alert[] }[] } }
@@ -54,20 +73,30 @@ describe('alerts on inventory', () => {
   it('ask only for what is measured', async () => {
     const metrics = new Metrics({}, { processMetrics: false })
     const lag = { namespace: 'team-a', inventory: 'apps', sink: 'snapshot/git', lagMs: 1500, windowMs: 60_000 }
-    const counted = new ExportMetrics(metrics, {
-      lags: () => [lag],
-      rows: () => 3,
-      waiting: () => [['inventories', 2]],
+    const counted = new ExportMetrics(metrics, () => [lag])
+    const reconciles = new ReconcileMetrics(metrics)
+    const controller = reconciles.controller('KollectInventory', failing)
+    controller.start()
+    controller.enqueue({ name: 'apps' })
+    const gvk = { group: 'apps', version: 'v1', kind: 'Deployment' }
+    measureWatches(metrics, {
+      load: { kinds: 1, watches: 1 },
+      watches: () => [{ gvk, namespace: 'team-a', staleMs: 61_000 }],
     })
     counted.took('git', 45_000)
     counted.failed('transient')
     counted.conflict()
     counted.tested('git', false)
+    await expect.poll(() => metrics.registry.metrics()).toMatch(/^kollect_reconcile_errors_total\{/m)
+    await controller.stop()
     const text = await metrics.registry.metrics()
     const names = alerts.flatMap(({ expr }) => expr.match(/kollect_\w+/g) ?? [])
     expect(names.length).toBeGreaterThanOrEqual(alerts.length)
     for (const name of names) expect(text).toMatch(new RegExp(`^${name}[{ ]`, 'm'))
     expect(text).toContain('kollect_export_lag_seconds{namespace="team-a",inventory="apps",sink="snapshot/git"} 1.5')
+    expect(text).toContain(
+      'kollect_watch_stale_seconds{group="apps",version="v1",kind="Deployment",namespace="team-a"} 61',
+    )
     // Slower than ten seconds is told from a little above ten.
     expect(text).toContain('kollect_export_duration_seconds_bucket{le="30",sink_type="git"} 0')
     expect(text).toContain('kollect_export_duration_seconds_bucket{le="60",sink_type="git"} 1')

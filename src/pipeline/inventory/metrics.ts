@@ -15,16 +15,6 @@ export interface Lag {
   readonly windowMs: number
 }
 
-/** What is measured when somebody asks. */
-export interface Measured {
-  /** of every binding */
-  readonly lags: () => Iterable<Lag>
-  /** rows of all targets */
-  readonly rows: () => number
-  /** keys that wait, by controller */
-  readonly waiting: () => Iterable<readonly [controller: string, waiting: number]>
-}
-
 /** What is counted of exports. */
 export class ExportMetrics {
   readonly #duration
@@ -35,7 +25,8 @@ export class ExportMetrics {
   readonly #conflicts
   readonly #tests
 
-  constructor(metrics: Metrics, { lags, rows, waiting }: Measured) {
+  /** @param lags of every binding, when somebody asks */
+  constructor(metrics: Metrics, lags: () => Iterable<Lag>) {
     this.#exports = metrics.counter('kollect_exports_total', 'Snapshots that sinks took', ['sink_type'])
     this.#duration = metrics.histogram(
       'kollect_export_duration_seconds',
@@ -62,10 +53,6 @@ export class ExportMetrics {
     metrics.gauge('kollect_export_window_seconds', 'How long a sink waits between two exports', labels, (gauge) => {
       gauge.reset()
       for (const { lagMs: _, windowMs, ...of } of lags()) gauge.set(of, windowMs / 1000)
-    })
-    metrics.gauge('kollect_collect_items_total', 'Rows that targets hold in memory', [], (gauge) => gauge.set(rows()))
-    metrics.gauge('kollect_workqueue_depth', 'Keys that wait for a worker', ['controller'], (gauge) => {
-      for (const [controller, count] of waiting()) gauge.set({ controller }, count)
     })
   }
 

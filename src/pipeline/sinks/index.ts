@@ -5,7 +5,7 @@
  *   snapshot of an inventory → Sink.deliver → durable there → Receipt
  */
 export { writeWhole } from './directory.ts'
-export { type EnvelopeHead, envelope } from './documents/envelope.ts'
+export { checksumOf, type EnvelopeHead, envelope } from './documents/envelope.ts'
 export { openSink } from './open.ts'
 export { type SinkObject, SinkPool, type SinkPoolOptions } from './pool.ts'
 export {

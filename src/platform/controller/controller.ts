@@ -2,7 +2,7 @@ import type { KubeObject, ObjectKey } from '#kube'
 import { type Clock, systemClock } from '#model'
 import type { Logger } from '#runtime'
 import { changesSpec, type Informer, type ObjectChange } from './informer.ts'
-import type { Reconciler } from './types.ts'
+import type { Outcome, Reconciler } from './types.ts'
 import { WorkQueue } from './work-queue.ts'
 
 /** What makes a controller look at a key: an informer, and which keys one of its changes concerns. */
@@ -43,8 +43,18 @@ export interface ControllerOptions {
   readonly logger: Logger
   readonly clock?: Clock
   readonly random?: () => number
+  /** Hears how each reconcile went, for metrics. Must neither wait nor throw. */
+  readonly onReconciled?: (went: Reconciled) => void
   /** The first look at each key is spread over this time, ms; default 0. */
   readonly spreadStartMs?: (keys: number) => number
+}
+
+/** How one reconcile went. */
+export interface Reconciled {
+  readonly controller: string
+  readonly tookMs: number
+  /** undefined: well */
+  readonly error?: unknown
 }
 
 /** A queue with its reconciler and what feeds it. May be started again after a stop. */
@@ -77,12 +87,12 @@ export class Controller {
 
   /** Begins to work; the informers must be synced, or absent objects would be taken for deleted ones. */
   start(): void {
-    const { reconciler, triggers, concurrency, logger, clock = systemClock, random = Math.random } = this.#options
+    const { triggers, concurrency, logger, clock = systemClock, random = Math.random } = this.#options
     const queue = new WorkQueue({
       concurrency,
       clock,
       random,
-      work: (key, signal) => reconciler.reconcile(key, signal),
+      work: (key, signal) => this.#reconcile(key, signal),
       onFailure: (key, error, waitMs) =>
         logger.warn({ controller: this.name, key, err: error, waitMs }, 'reconcile failed; trying again'),
     })
@@ -95,6 +105,21 @@ export class Controller {
     const keys = triggers.flatMap(({ keysAtStart }) => keysAtStart())
     const spreadMs = this.#options.spreadStartMs?.(keys.length) ?? 0
     for (const key of keys) queue.addAfter(key, Math.floor(random() * spreadMs))
+  }
+
+  async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const { reconciler, onReconciled } = this.#options
+    if (!onReconciled) return reconciler.reconcile(key, signal)
+    const beganAt = performance.now()
+    const went = () => ({ controller: this.name, tookMs: performance.now() - beganAt })
+    try {
+      const outcome = await reconciler.reconcile(key, signal)
+      onReconciled(went())
+      return outcome
+    } catch (error) {
+      if (!signal.aborted) onReconciled({ ...went(), error })
+      throw error
+    }
   }
 
   /** Stops working and waits for what runs; the informers go on. */

@@ -7,7 +7,14 @@
  * A reconciler gets a key, never an event, and never runs twice at once for one key. A restart is nothing special.
  */
 export { type Condition, setCondition } from './conditions.ts'
-export { Controller, type ControllerOptions, onReferredChange, onSpecChange, type Trigger } from './controller.ts'
+export {
+  Controller,
+  type ControllerOptions,
+  onReferredChange,
+  onSpecChange,
+  type Reconciled,
+  type Trigger,
+} from './controller.ts'
 export { changesSpec, Informer, type InformerOptions, keyOf, type ObjectChange } from './informer.ts'
 export { InformerIndex } from './informer-index.ts'
 export { LeaderElection, type LeaderElectionOptions, type Lease } from './leader-election.ts'

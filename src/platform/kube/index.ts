@@ -6,6 +6,7 @@
  * read from protobuf without decoding the rest. Everything else is JSON, whole. Every failure is a KubeError whose `reason`
  * tells absent, forbidden and unreachable apart. TLS is verified unless an access says otherwise.
  */
+export { type ReviewedAttributes, type ReviewedSubject, reviewAccess } from './access-review.ts'
 export { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
 export { createKubeClient, type OwnedKubeClient } from './client.ts'
 export { deploymentFacts } from './deployment-facts.ts'

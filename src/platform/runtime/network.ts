@@ -12,3 +12,14 @@ export function networkOf(address: string): string {
     tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => '0')
   return [...groups, ...zeros, ...after].slice(0, 4).join(':')
 }
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i
+
+/** Whether a host is this machine itself, by its name or address. */
+export const isLoopback = (host: string): boolean => LOOPBACK.test(host)
+
+/** The host of a `Host` header, in small letters and without its port. */
+export function hostName(header: string): string {
+  const match = /^(\[[0-9a-f:.]+\]|[^:]*)(:\d+)?$/i.exec(header.trim())
+  return match?.[1]?.toLowerCase() ?? header
+}

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type AdmissionRule, type AdmittedObject, concerns, type VersionConverter } from '#kinds'
-import { type KubeClient, type KubeObject, type Resource, whole } from '#kube'
+import { type KubeClient, type KubeObject, type Resource, reviewAccess, whole } from '#kube'
 import { type Clock, systemClock } from '#model'
 import { boundConnections, CONNECTION_TIMES, type Logger } from '#runtime'
 import { type ConversionRequest, convert } from './convert.ts'
@@ -190,21 +190,10 @@ function send(response: ServerResponse, status: number, value: object): void {
   response.end(JSON.stringify(value))
 }
 
-const accessReviews: Resource = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  plural: 'subjectaccessreviews',
-  kind: 'SubjectAccessReview',
-  namespaced: false,
-}
-
 function worldOf(kube: KubeClient): ReviewWorld {
   return {
-    async may({ name, uid, groups, extra }, { purpose: _, ...attributes }, signal) {
-      const spec = { user: name, uid, groups, extra, resourceAttributes: attributes }
-      const review = await kube.create(accessReviews, { metadata: { name: '' }, spec }, signal)
-      return (review.status as { readonly allowed?: boolean } | undefined)?.allowed === true
-    },
+    may: ({ name: user, ...who }, { purpose: _, ...attributes }, signal) =>
+      reviewAccess(kube, { user, ...who }, attributes, signal),
     async read({ group, version, plural, namespace, name }, signal) {
       const resource: Resource<KubeObject> = whole({
         group,

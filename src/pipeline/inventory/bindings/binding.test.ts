@@ -68,7 +68,7 @@ describe('bindings of an inventory', () => {
         store: this.store,
         seeds: new Map(),
         pool: this.pool,
-        metrics: new ExportMetrics(this.metrics, { lags: () => [], rows: () => 0, waiting: () => [] }),
+        metrics: new ExportMetrics(this.metrics, () => []),
         logger: silentLogger,
         clock,
         now: () => clock.now(),

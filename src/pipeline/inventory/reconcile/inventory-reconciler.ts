@@ -70,6 +70,11 @@ export class InventoryReconciler implements Reconciler {
     return [...this.#runs].map(([key, { run }]) => [key, run] as const)
   }
 
+  /** The one that runs under this key; undefined: none does. */
+  running(key: string): InventoryRun | undefined {
+    return this.#runs.get(key)?.run
+  }
+
   /** Rows of targets in this namespace changed; '' for those of cluster targets. */
   rowsChanged(namespace: string): void {
     const { of, objects, enqueue } = this.#options
@@ -77,7 +82,7 @@ export class InventoryReconciler implements Reconciler {
       const ofNamespace = of.isRollUp ? '' : (metadata.namespace ?? '')
       if (ofNamespace !== namespace) continue
       const key = keyOf(metadata)
-      const run = this.#runs.get(keyText(key))?.run
+      const run = this.running(keyText(key))
       run?.changed()
       // Its bindings go on at once; how many rows there are is told a little later.
       enqueue(key, run?.wasComplete ? COUNTS_EVERY_MS : 0)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson, compareTexts, type Row } from '#extract'
+import { canonicalJson, compareTexts, type Row, rowWithAttributes } from '#extract'
 import type { RowKey } from '#sinks'
 
 /**
@@ -62,6 +62,9 @@ export function unpackRow(packed: PackedRow): Row {
     attributes: JSON.parse(packed.attributes) as Row['attributes'], // we wrote it
   }
 }
+
+/** The row in its canonical JSON. */
+export const packedJson = (row: PackedRow): string => rowWithAttributes(row, row.attributes)
 
 /** Only the key of a row, which may hold more. */
 export const rowKeyOf = ({ targetNamespace, targetName, namespace, name, uid }: RowKey): RowKey => ({

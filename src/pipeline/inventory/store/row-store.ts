@@ -11,7 +11,13 @@ const MAX_DEPARTURES = 50_000
 /** What is known of a target: nothing since this process started, that it chooses nothing, or its rows. */
 export type TargetState =
   | { readonly kind: 'unknown' | 'dropped' }
-  | { readonly kind: 'rows'; readonly rows: readonly PackedRow[]; readonly isComplete: boolean }
+  | {
+      readonly kind: 'rows'
+      readonly rows: readonly PackedRow[]
+      readonly isComplete: boolean
+      /** when it was complete last, ms since 1970; undefined: it is now, or never was */
+      readonly completeUntil?: number
+    }
 
 /** `namespace/name`; `/name` for a target of the cluster. */
 export const targetText = ({ namespace, name }: TargetKey): string => `${namespace}/${name}`
@@ -27,14 +33,17 @@ export class RowStore implements RowSink {
   readonly #departures: Departures
   readonly #texts = new SharedTexts()
   readonly #onChange: (namespace: string) => void
+  readonly #now: () => number
   #sequence = 0
 
   /**
    * @param onChange hears the namespace of each target whose rows or completeness changed ('' of those of the cluster); must neither wait
    *   nor throw
+   * @param options now: of the wall, ms since 1970
    */
-  constructor(onChange: (namespace: string) => void, { maxDepartures = MAX_DEPARTURES } = {}) {
+  constructor(onChange: (namespace: string) => void, { maxDepartures = MAX_DEPARTURES, now = Date.now } = {}) {
     this.#onChange = onChange
+    this.#now = now
     this.#departures = new Departures(maxDepartures)
   }
 
@@ -55,10 +64,12 @@ export class RowStore implements RowSink {
     const known = this.#targets.get(text)
     if (known) return known
     const target = new Target({
+      key,
       text,
       departures: this.#departures,
       texts: this.#texts,
       next: () => ++this.#sequence,
+      now: this.#now,
       changed: () => this.#onChange(key.namespace),
       dropped: () => {
         this.#targets.delete(text)
@@ -73,8 +84,13 @@ export class RowStore implements RowSink {
   state(key: TargetKey): TargetState {
     const text = targetText(key)
     const target = this.#targets.get(text)
-    if (target) return { kind: 'rows', rows: target.read(), isComplete: target.isComplete }
+    if (target) return target.state()
     return { kind: this.#dropped.has(text) ? 'dropped' : 'unknown' }
+  }
+
+  /** The targets that have rows, or may have some. */
+  targets(): readonly TargetKey[] {
+    return Array.from(this.#targets.values(), ({ key }) => key)
   }
 
   /** What left after this sequence, of any target; undefined: that is not known any more. */
@@ -84,10 +100,12 @@ export class RowStore implements RowSink {
 }
 
 interface TargetOptions {
+  readonly key: TargetKey
   readonly text: string
   readonly departures: Departures
   readonly texts: SharedTexts
   readonly next: () => number
+  readonly now: () => number
   readonly changed: () => void
   readonly dropped: () => void
 }
@@ -96,6 +114,7 @@ class Target implements TargetRows {
   readonly #options: TargetOptions
   readonly #rows = new SortedRows()
   #isComplete = false
+  #completeUntil: number | undefined
   #isDropped = false
 
   constructor(options: TargetOptions) {
@@ -106,12 +125,18 @@ class Target implements TargetRows {
     return this.#rows.size
   }
 
-  get isComplete(): boolean {
-    return this.#isComplete
+  get key(): TargetKey {
+    return this.#options.key
   }
 
-  read(): readonly PackedRow[] {
-    return this.#rows.read()
+  state(): TargetState {
+    const completeUntil = this.#completeUntil
+    return {
+      kind: 'rows',
+      rows: this.#rows.read(),
+      isComplete: this.#isComplete,
+      ...(completeUntil !== undefined && { completeUntil }),
+    }
   }
 
   put(rows: Iterable<Row>): void {
@@ -139,6 +164,7 @@ class Target implements TargetRows {
   setComplete(isComplete: boolean): void {
     if (this.#isDropped || this.#isComplete === isComplete) return
     this.#isComplete = isComplete
+    this.#completeUntil = isComplete ? undefined : this.#options.now()
     this.#options.next()
     this.#options.changed()
   }

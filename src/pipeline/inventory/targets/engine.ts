@@ -25,7 +25,7 @@ import {
 } from './compile.ts'
 import type { Declarations, Declared } from './declared.ts'
 import { KindRows } from './kind-rows.ts'
-import { type Interest, type KindState, KindWatch } from './kind-watch.ts'
+import { type Interest, type KindState, KindWatch, type WatchFreshness } from './kind-watch.ts'
 
 /** Why a target is not read, or not all of it. */
 export interface Degradation {
@@ -113,6 +113,11 @@ export class TargetEngine {
       kinds: this.#watches.size,
       watches: [...this.#watches.values()].reduce((sum, { watches }) => sum + watches, 0),
     }
+  }
+
+  /** Every place that is watched. */
+  watches(): readonly WatchFreshness[] {
+    return [...this.#watches.values()].flatMap((watch) => watch.freshness())
   }
 
   /** Takes the world as it is now. */

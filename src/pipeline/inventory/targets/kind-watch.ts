@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import type { GroupVersionKind } from '#kinds'
-import { isKubeError, type KubeClient, type KubeObject, type Resource, type ServedKind } from '#kube'
+import { isKubeError, type KubeClient, reviewAccess, type ServedKind } from '#kube'
 import { type Clock, FleetError, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
 import { kindText } from './compile.ts'
@@ -35,6 +35,15 @@ export type KindState =
   | { readonly phase: 'absent' | 'failing'; readonly message: string }
   | { readonly phase: 'unchecked'; readonly message: string }
 
+/** How fresh what is known of one place is. */
+export interface WatchFreshness {
+  readonly gvk: GroupVersionKind
+  /** '': the whole cluster */
+  readonly namespace: string
+  /** how long it has not been followed, ms; 0: it is */
+  readonly staleMs: number
+}
+
 export interface KindWatchOptions {
   readonly gvk: GroupVersionKind
   readonly kube: KubeClient
@@ -61,6 +70,7 @@ interface Place {
 export class KindWatch {
   readonly #options: KindWatchOptions
   readonly #end = new AbortController()
+  readonly #wantedAt: number
   readonly #places = new Map<string | undefined, Place>()
   readonly #current = new Map<Subscription['rows'], Interest>()
   readonly #stopping = new Set<Promise<void>>()
@@ -77,6 +87,7 @@ export class KindWatch {
 
   constructor(options: KindWatchOptions) {
     this.#options = options
+    this.#wantedAt = options.clock.now()
     setMaxListeners(0, this.#end.signal)
   }
 
@@ -87,6 +98,18 @@ export class KindWatch {
   /** feeds that are open, for metrics */
   get watches(): number {
     return [...this.#places.values()].reduce((sum, { active, next }) => sum + (active ? 1 : 0) + (next ? 1 : 0), 0)
+  }
+
+  /** How fresh each place of it is; a kind that the cluster does not have counts as one place, stale since it is wanted. */
+  freshness(): readonly WatchFreshness[] {
+    const { gvk, clock } = this.#options
+    const since = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at))
+    if (!this.#served) return [{ gvk, namespace: '', staleMs: since(this.#wantedAt) }]
+    return [...this.#places.values()].map(({ namespace = '', active, next }) => {
+      const feed = active ?? next
+      const staleSince = feed?.isSynced ? feed.trouble?.since : feed?.startedAt
+      return { gvk, namespace, staleMs: since(staleSince) }
+    })
   }
 
   /** What targets want of it now. Whoever is not named any more gets nothing. */
@@ -318,11 +341,12 @@ export class KindWatch {
   /** Asks what may be read: a watch that is open goes on for minutes after the permission is gone. */
   async #review(): Promise<void> {
     const { group = '' } = this.#options.gvk
-    const plural = this.#served?.plural
+    const { plural } = this.#served as ServedKind // reviewed only where it is served
     const ask = async (namespace: string | undefined) => {
       const attributes = { group, resource: plural, ...(namespace !== undefined && { namespace }) }
       for (const verb of ['list', 'watch'])
-        if (!(await isAllowed(this.#options.kube, { ...attributes, verb }, this.#end.signal))) return false
+        if (!(await reviewAccess(this.#options.kube, undefined, { ...attributes, verb }, this.#end.signal)))
+          return false
       return true
     }
     for (const place of this.#places.values()) {
@@ -353,17 +377,3 @@ export class KindWatch {
 }
 
 const isForbidden = (feed: Feed | undefined): boolean => isKubeError(feed?.trouble?.error, 'forbidden')
-
-const accessReviews: Resource<KubeObject> = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  plural: 'selfsubjectaccessreviews',
-  kind: 'SelfSubjectAccessReview',
-  namespaced: false,
-}
-
-/** @throws KubeError */
-async function isAllowed(kube: KubeClient, resourceAttributes: object, signal: AbortSignal): Promise<boolean> {
-  const review = await kube.create(accessReviews, { metadata: { name: '' }, spec: { resourceAttributes } }, signal)
-  return (review.status as { readonly allowed?: boolean } | undefined)?.allowed === true
-}

@@ -1,9 +1,10 @@
-import { Controller, changesSpec, type Informer, onSpecChange } from '#controller'
+import { type Controller, changesSpec, type Informer, onSpecChange } from '#controller'
 import type { NamespaceFacts } from '#extract'
 import type { KubeObject } from '#kube'
 import { type Clock, systemClock } from '#model'
 import { type InventoryInformers, inventoryResources } from '../objects.ts'
 import { EventRecorder } from '../reconcile/event-recorder.ts'
+import type { ReconcileMetrics } from '../reconcile-metrics.ts'
 import type { TargetKey } from '../rows.ts'
 import type { Declarations, Declared } from './declared.ts'
 import { TargetEngine, type TargetEngineOptions, type TargetWorld } from './engine.ts'
@@ -11,6 +12,8 @@ import { TargetReconciler } from './reconciler.ts'
 
 export interface InventoryTargetsOptions extends Omit<TargetEngineOptions, 'onChange' | 'clock'> {
   readonly informers: InventoryInformers
+  /** measures its controllers */
+  readonly reconciles: ReconcileMetrics
   readonly clock?: Clock
 }
 
@@ -31,7 +34,7 @@ export class InventoryTargets {
   #looking: Promise<void> | undefined
 
   constructor(options: InventoryTargetsOptions) {
-    const { kube, informers, clock = systemClock, logger } = options
+    const { kube, informers, reconciles, clock = systemClock, logger } = options
     this.#options = options
     this.#clock = clock
     const stateOf = (key: TargetKey) => this.#engine.state(key)
@@ -42,7 +45,7 @@ export class InventoryTargets {
       resource: ConstructorParameters<typeof TargetReconciler<T>>[0]['resource'],
       informer: Informer<T>,
     ) =>
-      new Controller({
+      reconciles.controller(resource.kind, {
         reconciler: new TargetReconciler({ name, kube, resource, informer, stateOf, release, recorder, clock }),
         triggers: [onSpecChange(informer)],
         concurrency: 4,
@@ -57,6 +60,11 @@ export class InventoryTargets {
       onChange: ({ namespace, name }) =>
         namespace === '' ? clusterTargets.enqueue({ name }) : targets.enqueue({ namespace, name }),
     })
+  }
+
+  /** Open watches, and for how long each has not followed its kind. */
+  watches(): ReturnType<TargetEngine['watches']> {
+    return this.#engine.watches()
   }
 
   get load(): TargetEngine['load'] {

@@ -3,8 +3,9 @@ import { type ApiObject, ApiServer, listenApi } from '#apiserver'
 import { Manager } from '#controller'
 import { type KollectKnown, kollectKinds } from '#kinds'
 import { createKubeClient, isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
-import { silentLogger } from '#runtime'
+import { Metrics, silentLogger } from '#runtime'
 import { inventoryInformers } from '../../objects.ts'
+import { ReconcileMetrics } from '../../reconcile-metrics.ts'
 import { RowStore } from '../../store/index.ts'
 import { unpackRow } from '../../store/packed-row.ts'
 import { NO_DEFAULTS } from '../compile.ts'
@@ -72,7 +73,15 @@ export class TestCluster implements AsyncDisposable {
     const rows = new RowStore(() => undefined)
     const informers = more.informers ?? inventoryInformers(this.kube, silentLogger)
     const targets = new InventoryTargets({
-      ...{ rows, informers, defaults: NO_DEFAULTS, known: strict, watchNamespaces: [], logger: silentLogger },
+      ...{
+        rows,
+        informers,
+        reconciles: new ReconcileMetrics(new Metrics({}, { processMetrics: false })),
+        defaults: NO_DEFAULTS,
+        known: strict,
+        watchNamespaces: [],
+        logger: silentLogger,
+      },
       ...more,
       kube,
     })

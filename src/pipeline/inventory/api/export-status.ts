@@ -1,0 +1,53 @@
+import type { BindingView } from '../bindings/view.ts'
+import type { SeenInventory } from './view.ts'
+
+/** How one sink of an inventory stands, as readers of Kollect know it. */
+interface ExportStatus {
+  readonly sinkName: string
+  readonly sinkNamespace: string
+  readonly sinkFamily: string
+  /** `debounced`: the sink holds what was exported, and what changed since waits for the end of its window */
+  readonly status: 'ok' | 'degraded' | 'debounced' | 'unknown'
+  readonly lastExportTime?: string
+  readonly message: string
+}
+
+const NOT_RUNNING = 'the inventory does not run here (yet): this is what its status says of an earlier run'
+
+/** How each sink of an inventory stands. */
+export function exportStatus({ object, bindings }: SeenInventory): readonly ExportStatus[] {
+  if (bindings) return bindings.map(ofBinding)
+  return (object.status?.sinkExports ?? []).map(({ name, namespace, lastExportTime }) => ({
+    ...placeOf(name),
+    sinkNamespace: namespace ?? object.metadata.namespace ?? '',
+    status: 'unknown',
+    ...(lastExportTime !== undefined && { lastExportTime }),
+    message: NOT_RUNNING,
+  }))
+}
+
+function ofBinding(view: BindingView): ExportStatus {
+  const { behindSince, lastExportAt } = view
+  const status = statusOf(view)
+  const since = behindSince === undefined ? '' : new Date(behindSince).toISOString()
+  const waits = status === 'debounced' ? `; what changed since ${since} waits for the end of its window` : ''
+  return {
+    ...placeOf(view.name),
+    sinkNamespace: view.namespace,
+    status,
+    ...(lastExportAt !== undefined && { lastExportTime: new Date(lastExportAt).toISOString() }),
+    message: `${view.message}${waits}`,
+  }
+}
+
+function statusOf({ state, behindSince }: BindingView): ExportStatus['status'] {
+  if (state === 'pending') return 'unknown'
+  if (state === 'failing' || state === 'blocked') return 'degraded'
+  return behindSince === undefined ? 'ok' : 'debounced'
+}
+
+/** A binding is called `family/name`. */
+function placeOf(binding: string): Pick<ExportStatus, 'sinkName' | 'sinkFamily'> {
+  const slash = binding.indexOf('/')
+  return { sinkName: binding.slice(slash + 1), sinkFamily: binding.slice(0, Math.max(0, slash)) }
+}
