@@ -4,7 +4,7 @@ import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { parseEvent, Reader } from '../../src/pipeline/inventory/api/testing/reader.ts'
-import { clusterpulse, program, type Running } from '../process.ts'
+import { clusterpulse, eventually, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
 /**
@@ -92,8 +92,13 @@ describe.skipIf(skip)(`the inventory API of an agent${skip ? ` (skipped: ${missi
         INVENTORY_AUTH_CACHE_TTL: '1s',
       },
     })
-    const [, taken] = await agent.says(/"port":(\d+)[^\n]*serves the inventory/)
-    port = Number(taken)
+    const taken = () => /"port":(\d+)[^\n]*serves the inventory/.exec(agent.stderr())?.[1]
+    port = Number(
+      await eventually(
+        async () => taken(),
+        (found) => found !== undefined,
+      ),
+    )
   }
 
   beforeAll(async () => {

@@ -97,6 +97,7 @@ describe('the bundle of the agent', () => {
   it('loads inventory where a cluster has its kinds, without a driver of any sink and without the hub', () => {
     expect(withInventory.files).toContain('src/pipeline/inventory/targets/engine.ts')
     expect(atStart.files).not.toContain('src/pipeline/inventory/targets/engine.ts')
+    expect(atStart.files).not.toContain('src/apps/agent/inventory-api.ts')
     expect(withInventory.files.filter((file) => !ALLOWED_OF_INVENTORY.test(file))).toEqual([])
     const drivers = ['pg', 'kafkajs', '@aws-sdk/client-s3', '@nats-io/jetstream', '@nats-io/transport-node']
     expect(withInventory.packages.filter((name) => drivers.includes(name))).toEqual([])
