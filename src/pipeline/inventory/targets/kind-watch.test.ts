@@ -66,7 +66,7 @@ class ScriptedCluster {
       this.opened.push(one)
       return one.run((object) => (resource.fromJson as (object: KubeObject) => unknown)(object), options)
     },
-    create: async () => ({ metadata: { name: '' }, status: { allowed: this.mayList } }),
+    request: async () => ({ status: { allowed: this.mayList } }),
   } as unknown as KubeClient
 
   get last(): Opened {
@@ -182,6 +182,27 @@ describe('a kind that is watched', () => {
     expect(single).toHaveLength(12)
     for (const one of single) await one.give({ items: [pod(`p-${one.namespace}`, one.namespace)] }, 'open')
     expect([phase(), shownRows(rows)?.length]).toEqual(['live', 12])
+  })
+
+  it('tells how long each place has not been followed: since it is wanted, or since its watch was lost', async () => {
+    const staleMs = () => watch.freshness().map(({ namespace, staleMs: ms }) => [namespace, ms])
+    cluster.served = undefined
+    await live('shop')
+    await clock.advance(29_000)
+    expect(staleMs()).toEqual([['', 29_000]])
+    cluster.served = { plural: 'pods', namespaced: true }
+    await clock.advance(2_000)
+    const before = staleMs()[0]?.[1]
+    await clock.advance(5_000)
+    expect(staleMs()).toEqual([['shop', Number(before) + 5_000]])
+    await cluster.last.give({ items: [] }, 'open')
+    await clock.advance(60_000)
+    expect(staleMs()).toEqual([['shop', 0]])
+    await cluster.last.give({ error: new KubeError('unreachable', 'away') })
+    await clock.advance(61_000)
+    expect(staleMs()).toEqual([['shop', 61_000]])
+    await cluster.last.give({ items: [] }, 'open')
+    expect(staleMs()).toEqual([['shop', 0]])
   })
 
   it('may be installed later', async () => {
