@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { managedClusters } from '#joining'
-import { ocmKinds } from '#kinds'
+import { managedClusterOf, managedClusters } from '#joining'
+import { CERTIFICATES_ANNOTATION, ocmKinds } from '#kinds'
 import { createKubeClient, customResourceDefinitions, type KubeObject, secrets } from '#kube'
 import { decodeJoinText } from '#wire'
 import { connections, embeddedApi, HUB } from '../../../test/owned-fleet.ts'
@@ -104,6 +104,24 @@ describe('a cluster that is to become a member', () => {
     const [token] = await kube.listAll(secrets, { namespace: HUB, labelSelector: 'clusterpulse.io/join-token' })
     const { record = '' } = (token?.data ?? {}) as { record?: string }
     expect(JSON.parse(Buffer.from(record, 'base64').toString())).toMatchObject({ isApproved: true })
+  })
+
+  it('is said to be one already where a machine is a member under that name, and else not', async () => {
+    const { kube, asked } = await aHub()
+    const warnings = async () => (await asked()).notes.filter((note) => note.startsWith('warning: '))
+    const written = (certificates: string) =>
+      kube.patch(
+        managedClusters,
+        { name: 'edge' },
+        { metadata: { annotations: { [CERTIFICATES_ANNOTATION]: certificates } } },
+        { kind: 'merge' },
+      )
+    await kube.create(managedClusters, managedClusterOf('edge', { hubAcceptsClient: true }))
+    expect(await warnings()).toEqual([])
+    await written('ab'.repeat(32))
+    expect(await warnings()).toEqual([expect.stringMatching(/a machine is a member as edge already; .*revoke edge/)])
+    await written('revoked-2026-11-26T10:00:00.000Z')
+    expect(await warnings()).toEqual([])
   })
 
   it.each([

@@ -9,7 +9,7 @@ import {
   joinContainer,
   joinManifest,
 } from '#connections'
-import { JoinTokens, managedClusterOf, managedClusters } from '#joining'
+import { certificatesOf, JoinTokens, managedClusterOf, managedClusters } from '#joining'
 import { clusterConnection, metricSource } from '#kinds'
 import { createKubeClient, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { type CompiledSource, compileMetricSource, type SourceObject } from '#metricsource'
@@ -156,7 +156,11 @@ async function memberJoining(inputs: Inputs, { lifeMs, accept, rights: wanted }:
       'no_tls',
       'members join by certificate, and this hub receives agents without TLS: set INGESTER_TLS_ENABLED, or take --bearer-token',
     )
-  const notes = [...localOnly(addresses[0] ?? '', published), ...(await monitoredAlready(inputs))]
+  const notes = [
+    ...localOnly(addresses[0] ?? '', published),
+    ...(await monitoredAlready(inputs)),
+    ...(await memberAlready(hub, cluster)),
+  ]
   if (accept) notes.push(await acceptAhead(hub, cluster))
   const { fingerprint, serverName, 'ca.crt': caPem } = published
   const tokens = new JoinTokens({ hub, namespace, clock: systemClock })
@@ -188,6 +192,15 @@ async function monitoredAlready({ hub, namespace, cluster }: Inputs): Promise<re
     )
   return [
     `an agent with a bearer token may speak for ${cluster}: stop it when this one is accepted (clusterpulse connect ${cluster} --revoke ends its token)`,
+  ]
+}
+
+/** Who is a member under that name, and would have to share it. */
+async function memberAlready(hub: KubeClient, cluster: ClusterName): Promise<readonly string[]> {
+  const known = await hub.get(managedClusters, { name: cluster })
+  if (known?.spec?.hubAcceptsClient !== true || certificatesOf(known).length === 0) return []
+  return [
+    `warning: a machine is a member as ${cluster} already; where this token is for another one, stop the agent of that one first, or end it (clusterpulse revoke ${cluster}, then a new token): of two that speak for one cluster one is made to wait`,
   ]
 }
 
