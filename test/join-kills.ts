@@ -282,6 +282,10 @@ export class JoinKills implements AsyncDisposable {
       'has its certificate': () => has('member.json', 'member.json.new'),
       runs: isMember,
     }
+    const fails = async (words: string): Promise<never> => {
+      await agent.kill('SIGKILL')
+      throw new Error(`${words}: ${agent.stderr()}`)
+    }
     let isAccepted = false
     void accepting?.then(() => {
       isAccepted = true
@@ -292,8 +296,8 @@ export class JoinKills implements AsyncDisposable {
     })
     const until = Date.now() + PATIENCE_MS
     while (!isThere[step]()) {
-      if (code !== undefined) throw new Error(`it ended by itself (${code}): ${agent.stderr()}`)
-      if (Date.now() > until) throw new Error(`it never ${step}: ${agent.stderr()}`)
+      if (code !== undefined) await fails(`it ended by itself (${code})`)
+      if (Date.now() > until) await fails(`it never ${step}`)
       await sleep(4)
     }
     // What is there from before is there before it began anything.
