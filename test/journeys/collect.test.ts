@@ -205,6 +205,12 @@ describe('collect', () => {
     expect([some.status, some.rows.length]).toEqual([1, 3])
   })
 
+  it('does not take a namespace that is not there for an empty one', async () => {
+    const { status, notes, rows } = await run({ namespace: 'nosuch', context: ['prod-a'] })
+    expect([status, rows]).toEqual([2, []])
+    expect(notes).toContain('prod-a: there is no namespace nosuch: check how it is written')
+  })
+
   it('reads what the clusters declare themselves where no files are named', async () => {
     const none = await run({ context: ['prod-a'] }, false)
     expect([none.status, none.notes.join()]).toEqual([2, expect.stringContaining('crds --kollect')])

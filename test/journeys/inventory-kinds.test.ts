@@ -11,7 +11,7 @@ import { clusterpulse, eventually, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
 const EXAMPLES = 'deploy/examples/kollect'
-const FOREIGN = `${EXAMPLES}/foreign-secret.yaml`
+const FOREIGN = `${EXAMPLES}/foreign-secret.yaml.original`
 const NEXT_STEP = /Secrets are read from the sink's own namespace "team-a" alone\. Copy the Secret there/
 const strict: KollectKnown = { semantics: 'strict', maxExportBytes: 1_572_864 }
 const old = (kind: string) =>

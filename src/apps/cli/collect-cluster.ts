@@ -8,7 +8,7 @@ import {
   type TargetResult,
   underScopes,
 } from '#inventory'
-import { type ClusterAccess, createKubeClient, type KubeClient, KubeError, type Resource } from '#kube'
+import { type ClusterAccess, createKubeClient, isKubeError, type KubeClient, KubeError, type Resource } from '#kube'
 import { seconds } from '#model'
 
 /** What came of one cluster. */
@@ -48,6 +48,8 @@ export async function collectCluster({
   try {
     await using kube = createKubeClient(access, { timeoutMs: seconds(30) })
     await kube.version(signal)
+    const missing = namespace === undefined ? undefined : await missingNamespace(kube, namespace, signal)
+    if (missing !== undefined) return { cluster, targets: [], failure: missing }
     const declarations = declared ?? (await declaredIn(kube, namespace, signal))
     if (typeof declarations === 'string') return { cluster, targets: [], failure: declarations }
     const targets = targetsOf(declarations)
@@ -78,6 +80,17 @@ export async function collectCluster({
     signal.throwIfAborted()
     if (!(error instanceof KubeError)) throw error
     return { cluster, targets: [], failure: error.message }
+  }
+}
+
+/** A namespace that is not there must not pass for an empty one. Where namespaces may not be read, the lists tell. */
+async function missingNamespace(kube: KubeClient, name: string, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    if (await kube.get(namespaces, { name }, signal)) return undefined
+    return `there is no namespace ${name}: check how it is written`
+  } catch (error) {
+    if (isKubeError(error, 'forbidden')) return undefined
+    throw error
   }
 }
 

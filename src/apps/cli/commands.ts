@@ -157,6 +157,7 @@ export interface InitFlags {
   readonly namespace?: string
   readonly cluster?: string
   readonly sink?: SinkWord
+  readonly name?: string
   readonly endpoint?: string
   readonly yes?: boolean
 }
@@ -614,8 +615,15 @@ export function program(actions: Actions, version: string): Command {
     .option('--context <name>', 'context of the kubeconfig (default: its current one)')
     .option('--kind <kind>', 'kind of the objects: Deployment, or Certificate.v1.cert-manager.io')
     .option('-n, --namespace <name>', 'namespace of the objects, and of the manifests')
-    .option('--cluster <name>', 'what this cluster is called in the sink (default: by the context)')
+    .option(
+      '--cluster <name>',
+      'name in the sink, whichever agent writes (default: none, so that the manifests fit every cluster: each agent writes under its CLUSTER_NAME)',
+    )
     .addOption(new Option('--sink <type>', 'where the rows go').choices([...sinkWords]))
+    .option(
+      '--name <name>',
+      'of the sink; its Secret and the inventory are called by it (default: the type of the sink)',
+    )
     .option('--endpoint <address>', 'address of the sink; of postgres the connection string')
     .option('-y, --yes', 'ask nothing: what no option says is as usual')
     .addHelpText('after', '\nExit status: 0; 2 where nothing was written.')

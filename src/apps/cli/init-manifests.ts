@@ -7,8 +7,10 @@ export interface Start {
   readonly kind: GroupVersionKind
   readonly attributes: readonly KollectAttribute[]
   readonly namespace: string
-  /** identity of the cluster in the sink */
-  readonly cluster: string
+  /** identity in the sink, whichever agent writes; absent: that of the agent, so that one set fits every cluster */
+  readonly cluster?: string
+  /** of the sink; its Secret and the inventory are called by it, so that two sets do not replace each other's */
+  readonly name: string
   readonly sink: SinkWord
   /** where the sink is; of postgres it stands in the Secret */
   readonly endpoint: string
@@ -44,17 +46,20 @@ const PATH = 'clusters/{cluster}/inventory/{namespace}/{name}{extension}'
 interface SinkParts {
   readonly kind: string
   readonly refs: string
-  readonly spec: (endpoint: string) => Readonly<Record<string, unknown>>
+  readonly spec: (endpoint: string, secret: SecretName) => Readonly<Record<string, unknown>>
   readonly secret: (endpoint: string) => Readonly<Record<string, string>>
 }
 
-const SECRET = { secretRef: { name: 'inventory-sink' } }
+interface SecretName {
+  readonly name: string
+}
+
 const parts: Readonly<Record<Exclude<SinkWord, 'none'>, SinkParts>> = {
   postgres: {
     kind: 'KollectDatabaseSink',
     refs: 'databaseSinkRefs',
-    spec: () => ({
-      postgres: { databaseRef: { name: 'inventory-sink' }, table: 'inventory' },
+    spec: (_, databaseRef) => ({
+      postgres: { databaseRef, table: 'inventory' },
       options: { statement_timeout: '30s' },
     }),
     secret: (dsn) => ({ dsn }),
@@ -62,26 +67,30 @@ const parts: Readonly<Record<Exclude<SinkWord, 'none'>, SinkParts>> = {
   git: {
     kind: 'KollectSnapshotSink',
     refs: 'snapshotSinkRefs',
-    spec: (endpoint) => ({ endpoint, ...SECRET, pathTemplate: PATH, git: { branch: 'main' } }),
+    spec: (endpoint, secretRef) => ({ endpoint, secretRef, pathTemplate: PATH, git: { branch: 'main' } }),
     secret: () => ({ token: 'change-me' }),
   },
   s3: {
     kind: 'KollectSnapshotSink',
     refs: 'snapshotSinkRefs',
-    spec: (endpoint) => ({ endpoint, ...SECRET, pathTemplate: PATH }),
+    spec: (endpoint, secretRef) => ({ endpoint, secretRef, pathTemplate: PATH }),
     secret: () => ({ accessKeyID: 'change-me', secretAccessKey: 'change-me' }),
   },
   nats: {
     kind: 'KollectEventSink',
     refs: 'eventSinkRefs',
-    spec: (endpoint) => ({ endpoint, ...SECRET, nats: { subject: 'inventory.{cluster}.{namespace}.{name}' } }),
+    spec: (endpoint, secretRef) => ({
+      endpoint,
+      secretRef,
+      nats: { subject: 'inventory.{cluster}.{namespace}.{name}' },
+    }),
     secret: () => ({ token: 'change-me' }),
   },
   kafka: {
     kind: 'KollectEventSink',
     refs: 'eventSinkRefs',
-    spec: (endpoint) => ({
-      ...SECRET,
+    spec: (endpoint, secretRef) => ({
+      secretRef,
       kafka: { brokers: endpoint.split(',').map((one) => one.trim()), topic: 'inventory' },
     }),
     secret: () => ({ username: 'inventory', password: 'change-me' }),
@@ -89,8 +98,16 @@ const parts: Readonly<Record<Exclude<SinkWord, 'none'>, SinkParts>> = {
 }
 
 /** The files of a starting set. */
-export function startFiles({ kind, attributes, namespace, cluster, sink, endpoint }: Start): readonly StartFile[] {
-  const name = kind.kind.toLowerCase()
+export function startFiles({
+  kind,
+  attributes,
+  namespace,
+  cluster,
+  name,
+  sink,
+  endpoint,
+}: Start): readonly StartFile[] {
+  const ofKind = kind.kind.toLowerCase()
   const object = (kindName: string, objectName: string, spec: object) => ({
     apiVersion: KOLLECT_API_VERSION,
     kind: kindName,
@@ -98,33 +115,38 @@ export function startFiles({ kind, attributes, namespace, cluster, sink, endpoin
     spec,
   })
   const taken = sink === 'none' ? undefined : parts[sink]
+  const secret = { name: `inventory-${name}` }
   return [
     file(
       'profile.yaml',
       `Which values are taken of each ${kind.kind}.`,
-      object('KollectProfile', name, { targetGVK: kind, attributes }),
+      object('KollectProfile', ofKind, { targetGVK: kind, attributes }),
     ),
     file(
       'target.yaml',
       `Which objects: those of the namespace ${namespace}.`,
-      object('KollectTarget', name, { profileRef: name, includedNamespaces: [namespace] }),
+      object('KollectTarget', ofKind, { profileRef: ofKind, includedNamespaces: [namespace] }),
     ),
     file(
       'inventory.yaml',
       'The rows of every target of the namespace, and the sinks they go to.',
-      object('KollectInventory', 'inventory', taken ? { [taken.refs]: ['sink'] } : {}),
+      taken ? object('KollectInventory', `to-${name}`, { [taken.refs]: [name] }) : object('KollectInventory', name, {}),
     ),
     ...(taken
       ? [
           file(
             'sink.yaml',
-            `Where the rows go: ${sink}, under the name of this cluster.`,
-            object(taken.kind, 'sink', { type: sink, cluster, ...taken.spec(endpoint) }),
+            `Where the rows go: ${sink}, under the name of ${cluster === undefined ? 'the agent that writes (its CLUSTER_NAME)' : 'this cluster'}.`,
+            object(taken.kind, name, {
+              type: sink,
+              ...(cluster !== undefined && { cluster }),
+              ...taken.spec(endpoint, secret),
+            }),
           ),
           file('secret.yaml', 'Credentials of the sink: put your own here, and keep the file out of git.', {
             apiVersion: 'v1',
             kind: 'Secret',
-            metadata: { name: 'inventory-sink', namespace },
+            metadata: { name: secret.name, namespace },
             stringData: taken.secret(endpoint),
           }),
         ]

@@ -2,8 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { ApiServer, listenApi } from '#apiserver'
+import { crdYaml, kollectKinds } from '#kinds'
 import { type InitOptions, init } from './init.ts'
 import { attributesOf, kindOf } from './init-sample.ts'
 import { sinkWords } from './sink-words.ts'
@@ -57,7 +58,7 @@ describe('init', () => {
 
   it('takes the answers of whoever is there, and asks nothing that an option says', async () => {
     const asked: string[] = []
-    const answers = ['Service', 'west', 'nats', 'tls://nats.internal.example:4222']
+    const answers = ['Service', 'nats', 'tls://nats.internal.example:4222']
     await begun({
       namespace: 'shop',
       ask: async (question) => {
@@ -65,20 +66,19 @@ describe('init', () => {
         return answers.shift() ?? ''
       },
     })
-    expect(asked).toHaveLength(4)
+    expect(asked).toHaveLength(3)
     expect(read('profile.yaml')).toMatchObject({
       kind: 'KollectProfile',
       metadata: { name: 'service', namespace: 'shop' },
     })
     expect(read('sink.yaml').spec).toMatchObject({
       type: 'nats',
-      cluster: 'west',
       endpoint: 'tls://nats.internal.example:4222',
     })
     expect(status().status).toBe(0)
   })
 
-  it('looks into the cluster: its name, its namespace, and values of an object of the kind', async () => {
+  it('looks into the cluster: its namespace, and values of an object of the kind', async () => {
     const widgets = {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',
@@ -114,13 +114,69 @@ describe('init', () => {
         { name: 'phase', path: '{.status.phase}', optional: true },
       ],
     })
-    expect(read('sink.yaml').spec.cluster).toBe('prod-eu-west')
     expect(status().status).toBe(0)
     await expect(begun({ folder: join(home, 'other'), kubeconfig, kind: 'Gadget.v1.example.com' })).rejects.toThrow(
       'does not serve Gadget of example.com/v1',
     )
     expect(() => statSync(join(home, 'other'))).toThrow()
   })
+
+  // A name in the sink made the second cluster that got the same folder write as the first.
+  it.each(sinkWords)('names no cluster in a set for %s, so that one folder fits all of them', async (sink) => {
+    const { text } = await begun({ sink, kubeconfig: await aCluster([]) })
+    for (const name of readdirSync(folder)) expect(read(name).spec ?? {}, name).not.toHaveProperty('cluster')
+    expect(text).toContain('each writes under the CLUSTER_NAME of its agent')
+  })
+
+  it('names one where somebody chooses to', async () => {
+    const { text } = await begun({ sink: 'git', cluster: 'west' })
+    expect(read('sink.yaml').spec.cluster).toBe('west')
+    expect(text).toContain('for west alone')
+  })
+
+  it('calls things by the sink, so that a set for a second one replaces nothing of the first', async () => {
+    const names = new Set<string>()
+    for (const [sink, name] of [['postgres'], ['git'], ['postgres', 'archive']] as const) {
+      await begun({ folder: join(home, `${sink}-${name}`), sink, ...(name && { name }) })
+      for (const file of ['inventory.yaml', 'sink.yaml', 'secret.yaml']) {
+        const { kind, metadata } = parse(readFileSync(join(home, `${sink}-${name}`, file), 'utf8'))
+        names.add(`${kind} ${metadata.name}`)
+      }
+    }
+    expect(names.size).toBe(9)
+  })
+
+  it('says what the cluster has under these names already', async () => {
+    const definitions = parseAllDocuments(crdYaml(kollectKinds)).map((one) => one.toJS() as object)
+    const there = {
+      apiVersion: 'kollect.dev/v1alpha1',
+      kind: 'KollectDatabaseSink',
+      metadata: { name: 'postgres', namespace: 'default' },
+      spec: { type: 'postgres' },
+    }
+    const kubeconfig = await aCluster([...definitions, there])
+    const { notes } = await begun({ kubeconfig, sink: 'postgres' })
+    expect(notes).toContainEqual(
+      expect.stringMatching(/^the cluster has KollectDatabaseSink default\/postgres already/),
+    )
+    const { notes: ofAnother } = await begun({ folder: join(home, 'b'), kubeconfig, sink: 'postgres', name: 'archive' })
+    expect(ofAnother.join()).not.toContain('already')
+  })
+
+  it.each(['postgres', 'git', 'nats', 'kafka'] as const)(
+    'judges a loopback address of %s by the same setting',
+    async (sink) => {
+      const endpoint = {
+        postgres: 'postgres://a:b@127.0.0.1/x',
+        git: 'https://127.0.0.1/a.git',
+        nats: 'nats://127.0.0.1:4222',
+        kafka: '127.0.0.1:9092',
+      }[sink]
+      await expect(begun({ sink, endpoint })).rejects.toThrow('set SINK_ALLOW_LOOPBACK for the process')
+      await begun({ sink, endpoint, environment: { HOME: home, SINK_ALLOW_LOOPBACK: 'true' } })
+      expect(readdirSync(folder)).toContain('sink.yaml')
+    },
+  )
 
   it('keeps credentials for whoever wrote them', async () => {
     await begun({ sink: 'postgres', endpoint: 'postgres://a:b@db.example.com/x' })

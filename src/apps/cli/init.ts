@@ -1,12 +1,19 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { KOLLECT_API_VERSION, kollectFaults } from '#kinds'
-import { accessForContext, createKubeClient, type Kubeconfig, loadKubeconfig } from '#kube'
-import { clusterNameFrom, seconds } from '#model'
+import { type Fault, KOLLECT_API_VERSION, type KollectKnown, kollectFaults } from '#kinds'
+import {
+  accessForContext,
+  createKubeClient,
+  isKubeError,
+  type KubeClient,
+  type Kubeconfig,
+  loadKubeconfig,
+} from '#kube'
+import { seconds } from '#model'
 import { configReader } from '#runtime'
 import { inventoryKnown } from '../inventory-config.ts'
-import { endpoints, type StartFile, startFiles } from './init-manifests.ts'
+import { endpoints, type StartFile, type StartObject, startFiles } from './init-manifests.ts'
 import { attributesOf, KIND_WORDS, kindOf, sampleOf } from './init-sample.ts'
 import { ManifestError } from './manifest-files.ts'
 import { type SinkWord, sinkWords } from './sink-words.ts'
@@ -21,8 +28,11 @@ export interface InitOptions {
   readonly context?: string
   readonly kind?: string
   readonly namespace?: string
+  /** absent: the manifests are the same for every cluster, and each agent writes under its own name */
   readonly cluster?: string
   readonly sink?: SinkWord
+  /** of the sink; absent: its type */
+  readonly name?: string
   readonly endpoint?: string
   /** absent: nobody is there to ask, what is usual is taken */
   readonly ask?: Ask
@@ -46,40 +56,80 @@ export async function init(
   const cluster = await clusterOf(options)
   const kind = kindOf(options.kind ?? (await ask(`Which kind shall be collected (${KIND_WORDS})?`, 'Deployment')))
   const namespace = options.namespace ?? (await ask('Of which namespace?', cluster?.namespace ?? 'default'))
-  const identity =
-    options.cluster ?? (await ask('What is this cluster called in the sink?', cluster?.identity ?? 'cluster'))
   const sink = options.sink ?? sinkOf(await ask(`Where shall the rows go (${sinkWords.join(', ')})?`, 'postgres'))
   const endpoint = options.endpoint ?? (sink === 'none' ? '' : await ask('At which address?', endpoints[sink]))
-  let sample: unknown
+  const start = { kind, namespace, sink, endpoint, name: options.name ?? (sink === 'none' ? 'inventory' : sink) }
+  const named = options.cluster === undefined ? {} : { cluster: options.cluster }
+  const filesOf = (sample: unknown) => startFiles({ ...start, ...named, attributes: attributesOf(kind, sample) })
+  let files = filesOf(undefined)
   if (cluster) {
     await using kube = createKubeClient(await accessForContext(cluster.config, cluster.context), {
       timeoutMs: seconds(15),
     })
-    sample = await sampleOf(kube, kind, namespace, signal)
+    const sample = await sampleOf(kube, kind, namespace, signal)
+    files = filesOf(sample)
     if (sample === undefined)
       notes.push(
         `there is no ${kind.kind} in the namespace ${namespace} yet: the values are what such objects usually have`,
       )
+    notes.push(...(await replaced(kube, files, signal)))
   } else notes.push('no kubeconfig was found: the values are what such objects usually have')
-  const attributes = attributesOf(kind, sample)
-  const files = startFiles({ kind, attributes, namespace, cluster: identity, sink, endpoint })
   checkAnswers(files, options)
   mkdirSync(folder, { recursive: true })
   // Credentials are written into one of them.
   for (const { name, text } of files) writeFileSync(join(folder, name), text, { flag: 'wx', mode: 0o600 })
   const written = files.map(({ name }) => join(folder, name)).join('\n')
-  return { text: `${written}\n\nNext: clusterpulse validate ${folder}\n`, notes }
+  const next = `Next: clusterpulse validate ${folder}`
+  const whose =
+    options.cluster === undefined
+      ? 'for every cluster: each writes under the CLUSTER_NAME of its agent'
+      : `for ${options.cluster} alone`
+  return { text: `${written}\n\nThis set is ${whose}.\n${next}\n`, notes }
 }
 
-/** @throws ManifestError where what was answered makes an object that admission would refuse */
+/** What the cluster has under these names already: to apply the set replaces it. */
+async function replaced(
+  kube: KubeClient,
+  files: readonly StartFile[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const found: string[] = []
+  try {
+    for (const { object } of files) {
+      const { kind, metadata } = object
+      const [group = '', version = ''] = KOLLECT_API_VERSION.split('/')
+      const served = object.apiVersion === KOLLECT_API_VERSION && (await kube.find(group, version, kind, signal))
+      if (!served) continue
+      const resource = { group, version, plural: served.plural, kind, namespaced: true }
+      if (await kube.get(resource, metadata, signal)) found.push(`${kind} ${metadata.namespace}/${metadata.name}`)
+    }
+  } catch (error) {
+    if (!isKubeError(error, 'forbidden')) throw error
+    return ['whether the cluster has objects of these names already may not be read']
+  }
+  if (found.length === 0) return []
+  return [
+    `the cluster has ${found.join(', ')} already: to apply these replaces them; --name calls the sink, its Secret and the inventory otherwise`,
+  ]
+}
+
+/** @throws ManifestError where what was answered makes an object that admission would refuse, or an address that no sink may be at */
 function checkAnswers(files: readonly StartFile[], { environment }: InitOptions): void {
   const known = inventoryKnown(configReader(environment))
-  const faults = files
-    .filter(({ object }) => object.apiVersion === KOLLECT_API_VERSION)
-    .flatMap(({ name, object }) =>
-      kollectFaults(object.kind, object, known).map(({ path, message }) => `${name}: ${path} ${message}`),
-    )
+  const faults = files.flatMap(({ name, object }) =>
+    (object.apiVersion === KOLLECT_API_VERSION
+      ? kollectFaults(object.kind, object, known)
+      : addressFaults(object, known)
+    ).map(({ path, message }) => `${name}: ${path} ${message}`),
+  )
   if (faults.length > 0) throw new ManifestError(`nothing was written, as it could not be used: ${faults.join('; ')}`)
+}
+
+/** Of a Secret with a connection string: its host is judged as that of any other sink. */
+function addressFaults({ stringData }: StartObject, { hostProblem }: KollectKnown): readonly Fault[] {
+  const { dsn = '' } = (stringData ?? {}) as Readonly<Record<string, string>> // of our own making
+  const message = URL.canParse(dsn) ? hostProblem?.(new URL(dsn).hostname) : undefined
+  return message === undefined ? [] : [{ path: 'stringData.dsn', message }]
 }
 
 function sinkOf(text: string): SinkWord {
@@ -92,7 +142,6 @@ interface Sampled {
   readonly config: Kubeconfig
   readonly context: string
   readonly namespace: string | undefined
-  readonly identity: string
 }
 
 /** The cluster that is looked at; undefined where no kubeconfig is there and none was named. */
@@ -105,8 +154,5 @@ async function clusterOf({ kubeconfig, context, environment }: InitOptions): Pro
   if (name === undefined)
     throw new ManifestError(`${config.paths.join(', ')}: no current context is named; say which with --context`)
   const found = config.contexts.find((one) => one.name === name)
-  const identity = clusterNameFrom(name)
-    .slice(0, 63)
-    .replace(/[-.]+$/, '')
-  return { config, context: name, namespace: found?.namespace || undefined, identity }
+  return { config, context: name, namespace: found?.namespace || undefined }
 }

@@ -47,7 +47,6 @@ export const kollectDatabaseSink = defineKind({
     metadata: { name: 'warehouse', namespace: 'team-a' },
     spec: {
       type: 'postgres',
-      cluster: 'west',
       postgres: { databaseRef: { name: 'warehouse' }, table: 'inventory' },
       options: { statement_timeout: '30s' },
     },

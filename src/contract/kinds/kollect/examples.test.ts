@@ -6,7 +6,7 @@ import { kollectKinds } from '../generate.ts'
 import { KOLLECT_API_VERSION, type KollectKnown, kollectFaults } from './index.ts'
 
 const folder = join(import.meta.dirname, '../../../../deploy/examples/kollect')
-const FOREIGN = 'foreign-secret.yaml'
+const FOREIGN = 'foreign-secret.yaml.original'
 interface Example {
   readonly apiVersion: string
   readonly kind: string
