@@ -59,6 +59,17 @@ export function buildRootfs(): string {
   return rootfs
 }
 
+/** What the image for sinks in git holds besides. @returns its folder */
+export function gitRootfs(): string {
+  const rootfs = mkdtempSync(join(tmpdir(), 'rootfs-git-'))
+  chmodSync(rootfs, 0o755)
+  execFileSync('sh', [join(ROOT, 'deploy/rootfs-git.sh'), rootfs], { stdio: 'pipe' })
+  addRuntimeFiles(rootfs)
+  // Of rootfs.sh: ssh wants its user to have a name.
+  writeFileSync(join(rootfs, 'etc/passwd'), 'nonroot:x:65532:65532:nonroot:/data:/sbin/nologin\n')
+  return rootfs
+}
+
 /** What a container runtime brings. */
 function addRuntimeFiles(rootfs: string): void {
   for (const name of ['proc', 'dev', 'tmp', 'etc', 'var/run/secrets'])
