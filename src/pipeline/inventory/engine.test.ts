@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Condition, Manager } from '#controller'
 import type { Row } from '#extract'
-import type { KollectClusterInventoryStatus, KollectSinkStatus } from '#kinds'
+import type { KollectClusterInventoryStatus, KollectKnown, KollectSinkStatus } from '#kinds'
 import { events, isKubeError, type KubeObject, type Resource, secrets } from '#kube'
 import { seconds } from '#model'
 import { Metrics, silentLogger } from '#runtime'
@@ -52,7 +52,7 @@ for (const { title, skip, open } of clusters) {
     })
 
     /** An agent whose sinks are in memory, and whose targets are played by the test. */
-    async function anAgent(places: Record<string, MemoryPlace>) {
+    async function anAgent(places: Record<string, MemoryPlace>, known: Partial<KollectKnown> = {}) {
       const { kube } = cluster
       const informers = inventoryInformers(kube, silentLogger)
       const metrics = new Metrics({}, { processMetrics: false })
@@ -61,7 +61,7 @@ for (const { title, skip, open } of clusters) {
         kube,
         informers,
         cluster: 'west',
-        known: { semantics: 'strict', maxExportBytes: 1_572_864 },
+        known: { semantics: 'strict', maxExportBytes: 1_572_864, ...known },
         sinks: sinkContext,
         pool,
         logger: silentLogger,
@@ -490,10 +490,94 @@ for (const { title, skip, open } of clusters) {
           .toEqual({ [PREVIEW]: 'true' })
         const previewOf = async () =>
           ((await read(databaseSinks, 'one'))?.status as KollectSinkStatus | undefined)?.preview
-        await expect.poll(previewOf).toMatchObject({ objectPath: 'west/api', provisioningMode: 'ensure' })
+        await expect.poll(previewOf).toMatchObject({
+          objectPath: 'west/api',
+          provisioningMode: 'ensure',
+          inputSampleSource: 'an inventory that is made up, team-a/api: none names this sink',
+        })
         await merge(databaseSinks, 'one', { metadata: { annotations: { [PREVIEW]: null } } })
         await expect.poll(previewOf).toBeUndefined()
         expect(await cluster.kube.listAll(snapshotSinks)).toEqual([])
+      },
+      120_000,
+    )
+
+    onEmbedded(
+      'have sinks whose connection is looked at again when deliveries fail, and when they work again, with its age',
+      async () => {
+        const one = new MemoryPlace()
+        const agent = await anAgent({ one }, { allowFiles: true })
+        await aDatabase('one')
+        await anInventory()
+        agent.rows().put([aRow('a')])
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+        await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('True/ConnectionOK')
+        const sinkStatus = async () => ((await read(databaseSinks, 'one'))?.status ?? {}) as KollectSinkStatus
+        const { lastTestedAt = '', cluster: writtenAs } = await sinkStatus()
+        expect(writtenAs).toBe('west')
+        expect(Date.now() - Date.parse(lastTestedAt)).toBeLessThan(seconds(60))
+        expect(await stateOf('LoopbackAllowed', 'one', databaseSinks)).toBe('True/SinkAllowLoopback')
+
+        // The last look was in order, and a delivery fails: what was true then is not any more.
+        one.trouble = 'transient'
+        one.probeSays = { verified: false, message: 'it is away', warnings: [] }
+        agent.rows().put([aRow('b')])
+        await expect.poll(() => stateOf('Degraded')).toBe('True/Progressing')
+        await expect
+          .poll(() => stateOf('ConnectionVerified', 'one', databaseSinks), { timeout: 40_000 })
+          .toBe('False/ConnectionTestFailed')
+        expect(Date.parse((await sinkStatus()).lastTestedAt ?? '')).toBeGreaterThan(Date.parse(lastTestedAt))
+
+        one.trouble = undefined
+        one.probeSays = { verified: true, message: 'it answers', warnings: [] }
+        await expect
+          .poll(() => stateOf('ConnectionVerified', 'one', databaseSinks), { timeout: 60_000 })
+          .toBe('True/ConnectionOK')
+      },
+      180_000,
+    )
+
+    onEmbedded(
+      'show a preview of an inventory that names the sink, where there is one',
+      async () => {
+        const one = new MemoryPlace()
+        await anAgent({ one })
+        await anInventory()
+        await aDatabase('one', {})
+        await merge(databaseSinks, 'one', { metadata: { annotations: { [PREVIEW]: 'true' } } })
+        await expect
+          .poll(async () => ((await read(databaseSinks, 'one'))?.status as KollectSinkStatus | undefined)?.preview)
+          .toMatchObject({
+            objectPath: 'west/apps',
+            inputSampleSource: 'the inventory team-a/apps; rows and numbers are made up',
+          })
+      },
+      120_000,
+    )
+
+    onEmbedded(
+      'say that another writer is there, and that deletions wait, in words of their own: the sink was reached',
+      async () => {
+        const one = new MemoryPlace()
+        const agent = await anAgent({ one })
+        await aDatabase('one')
+        await anInventory()
+        agent.rows().put([aRow('a'), aRow('b')])
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+        one.deletesAt = Date.now() + seconds(5)
+        agent.rows().remove([aRow('b')])
+        await expect.poll(() => stateOf('Synced')).toBe('False/DeletionsWait')
+        expect(await stateOf('Ready')).toBe('True/DeletionsWait')
+        expect(await stateOf('Degraded')).toBe('False/DeletionsWait')
+        expect(await stateOf('SinkReachable')).toBe('True/Exported')
+        await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+        expect(one.namesOf(WRITING)).toEqual(['a'])
+        one.trouble = 'conflict'
+        agent.rows().put([aRow('c')])
+        await expect.poll(() => stateOf('Degraded')).toBe('True/WriterConflict')
+        expect(await stateOf('SinkReachable')).toBe('True/WriterConflict')
       },
       120_000,
     )

@@ -5,13 +5,14 @@ import { type Clock, steadyClock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import { type SinkContext, type SinkFamily, SinkPool } from '#sinks'
 import { InventoryView } from './api/view.ts'
+import { SinkHealth } from './bindings/sink-health.ts'
 import type { BindingView } from './bindings/view.ts'
-import { SinkDirectory } from './declared/sink-directory.ts'
+import { SinkDirectory, type SinkPlace } from './declared/sink-directory.ts'
 import { ExportMetrics, type Lag } from './metrics.ts'
 import { type InventoryInformers, inventoryResources } from './objects.ts'
 import { ConnectionTestReconciler } from './reconcile/connection-tests.ts'
 import { EventRecorder } from './reconcile/event-recorder.ts'
-import { clusterInventory, type InventoryKind, namespacedInventory } from './reconcile/inventory-kinds.ts'
+import { clusterInventory, type InventoryKind, inventoryAt, namespacedInventory } from './reconcile/inventory-kinds.ts'
 import { InventoryReconciler, sinksOf } from './reconcile/inventory-reconciler.ts'
 import { SinkReconciler } from './reconcile/sink-reconciler.ts'
 import { changesChoice, keysOf, onSpecOrAnnotations } from './reconcile/triggers.ts'
@@ -93,6 +94,12 @@ export class InventoryEngine implements AsyncDisposable {
     const shared = { kube, directory, pool: this.#pool, known, recorder, metrics, clock, random }
     const controllers = new Map<string, Controller>()
     const add = (controller: Controller) => controllers.set(controller.name, controller)
+    const sinks = new Map<SinkFamily, SinkReconciler>()
+    const onDoubt = ({ family, ...key }: SinkPlace) => {
+      sinks.get(family)?.doubt(key)
+      controllers.get(`${family}-sinks`)?.enqueue(key)
+    }
+    const health = new SinkHealth({ logger, now, onDoubt })
 
     const inventories = [namespacedInventory, clusterInventory].map((of) => {
       const objects = objectsOf(of, informers)
@@ -102,7 +109,7 @@ export class InventoryEngine implements AsyncDisposable {
         objects,
         informers,
         logger,
-        run: { pool: this.#pool, metrics, logger, clock: steady, now, random, store: this.#store },
+        run: { pool: this.#pool, metrics, health, logger, clock: steady, now, random, store: this.#store },
         enqueue: (key, afterMs) => controllers.get(reconciler.name)?.enqueue(key, afterMs),
       })
       add(
@@ -133,8 +140,12 @@ export class InventoryEngine implements AsyncDisposable {
         objects,
         resource: SINK_RESOURCES[family],
         cluster: options.cluster,
+        logger,
+        health,
+        inventoryAt: (place) => inventoryAt(place, informers),
         scopesOf: (namespace) => informers.scopes.list().filter(({ metadata }) => metadata.namespace === namespace),
       })
+      sinks.set(family, reconciler)
       const ofScopes = onReferredChange(informers.scopes, ({ key }) => keysOf(objects, key.namespace))
       const triggers = [onSpecOrAnnotations(objects), ofScopes]
       add(

@@ -6,6 +6,7 @@ import {
   type Content,
   decide,
   exported,
+  exportedInPart,
   failed,
   fresh,
   type Pace,
@@ -165,6 +166,13 @@ describe('the schedule of a binding', () => {
     expect(waits.slice(1, 5).map(Math.round)).toEqual([20, 40, 80, 160])
     expect(Math.max(...waits)).toBeLessThanOrEqual(300)
     expect(Math.round(waits.at(-1) ?? 0)).toBe(300)
+  })
+
+  it('gives what waits for its deletions again when they may be made, and other content at once', () => {
+    const state = exportedInPart(content('a'), 0, seconds(90))
+    expect(decide(state, DATABASE, () => content('a'), seconds(1))).toEqual({ kind: 'wait', ms: seconds(89) })
+    expect(decide(state, DATABASE, () => content('a'), seconds(90))).toEqual({ kind: 'export' })
+    expect(decide(state, DATABASE, () => content('b'), seconds(1))).toEqual({ kind: 'export' })
   })
 
   it('looks each hour at what only a person can mend, or at once when something changed', () => {

@@ -15,7 +15,8 @@ import type { SinkErrorClass } from '#sinks'
  * 2. Two exports are at least a window apart; what comes in between is exported when the window closes, in its latest form.
  * 3. What the sink holds is never exported again.
  * 4. After a failure it is tried again: within 10 s first, then ever later, at most 5 min; what somebody has to mend, each hour.
- * 5. Nothing is exported before there is a complete snapshot, and an incomplete one never makes the sink current.
+ * 5. What waits for its deletions is given again when they may be made, or as soon as there is other content.
+ * 6. Nothing is exported before there is a complete snapshot, and an incomplete one never makes the sink current.
  */
 
 /** How often a binding may write. */
@@ -40,6 +41,8 @@ export interface BindingState {
   readonly exportedAt?: number
   /** when it last answered well */
   readonly touchedAt?: number
+  /** the sink lacks only deletions, which it may make from then on */
+  readonly deletesAt?: number
   readonly failure?: { readonly count: number; readonly retryAt: number; readonly errorClass: SinkErrorClass }
 }
 
@@ -71,7 +74,10 @@ export function decide(state: BindingState, pace: Pace, content: () => Content |
   if (windowMs > 0) return { kind: 'wait', ms: windowMs }
   const latest = content()
   if (!latest) return { kind: 'idle' }
-  if (!isCurrent(state, latest)) return { kind: 'export' }
+  if (!isCurrent(state, latest)) {
+    const waitMs = state.held?.checksum === latest.checksum ? (state.deletesAt ?? now) - now : 0
+    return waitMs > 0 ? { kind: 'wait', ms: waitMs } : { kind: 'export' }
+  }
   if (pace.heartbeatMs === undefined) return { kind: 'idle' }
   const leftMs = touchedAt === undefined ? 0 : touchedAt + pace.heartbeatMs - now
   return leftMs > 0 ? { kind: 'wait', ms: leftMs } : { kind: 'heartbeat' }
@@ -91,6 +97,12 @@ export const exported = (_: BindingState, content: Content, now: number): Bindin
 /** The sink took a part of the content: what it holds is not known until it has the rest. */
 export const begun = ({ held: _, failure: __, ...state }: BindingState): BindingState => state
 
+/** The sink took the content, and deletes what is gone only after so long, ms. */
+export const exportedInPart = (content: Content, now: number, waitMs: number): BindingState => ({
+  ...exported(fresh, { ...content, isComplete: false }, now),
+  deletesAt: now + waitMs,
+})
+
 /** The sink took a sign of life. */
 export const touched = ({ failure: _, ...state }: BindingState, now: number): BindingState => ({
   ...state,
@@ -104,6 +116,12 @@ export function failed(state: BindingState, errorClass: SinkErrorClass, now: num
   const ceiling = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(count - 1, 20))
   const waitMs = errorClass === 'terminal' ? TERMINAL_RETRY_MS : ceiling / 2 + (ceiling / 2) * random
   return { ...known, failure: { count, retryAt: now + waitMs, errorClass } }
+}
+
+/** The sink is well, and asked again after so long, ms. */
+export function postponed(state: BindingState, waitMs: number, now: number): BindingState {
+  const { held: _, ...known } = state
+  return { ...known, failure: { count: state.failure?.count ?? 0, retryAt: now + waitMs, errorClass: 'transient' } }
 }
 
 /** Something that the failure may have come of changed: it is tried again at once. */

@@ -28,5 +28,6 @@ export {
   type SinkFamily,
   type SinkPreview,
   type SnapshotDeclaration,
+  type Waits,
   type Writing,
 } from './sink.ts'

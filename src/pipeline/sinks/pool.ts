@@ -154,7 +154,8 @@ class SinkBreaker extends CircuitBreaker {
   run<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.pass(call, (error) => {
       if (signal.aborted) return 'unknown'
-      return error instanceof SinkError && error.errorClass !== 'transient' ? 'alive' : 'trouble'
+      if (!(error instanceof SinkError)) return 'trouble'
+      return error.errorClass !== 'transient' || error.retryAfterMs !== undefined ? 'alive' : 'trouble'
     })
   }
 }

@@ -68,6 +68,16 @@ export interface Receipt {
   readonly isPartial?: boolean
   /** somebody else writes under this identity: who, and since when; nothing was written or deleted */
   readonly conflict?: string
+  /** all was written, and what is gone is not deleted yet */
+  readonly waits?: Waits
+}
+
+/** Why something is done later, and when the sink may be asked again. */
+export interface Waits {
+  /** a sentence */
+  readonly message: string
+  /** until then */
+  readonly ms: number
 }
 
 /** How a sink answered when it was looked at. */
@@ -91,7 +101,7 @@ export interface Sink extends AsyncDisposable {
   deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt>
   /**
    * Takes away what was written for an inventory that is no more, and nothing else.
-   * @throws SinkError
+   * @throws SinkError; with `retryAfterMs` where nothing is wrong, and it has to wait
    */
   remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void>
   /** An example of what would be written, for `status.preview`. */
@@ -164,9 +174,16 @@ export class SinkError extends FleetError {
   readonly code: `sink_${SinkErrorClass}`
   readonly retryable: boolean
   readonly errorClass: SinkErrorClass
+  /** the sink is well, and it can be done after so long; absent: it failed */
+  readonly retryAfterMs?: number
 
-  constructor(errorClass: SinkErrorClass, message: string, options?: ErrorOptions) {
+  constructor(
+    errorClass: SinkErrorClass,
+    message: string,
+    { retryAfterMs, ...options }: ErrorOptions & { readonly retryAfterMs?: number } = {},
+  ) {
     super(message, options)
+    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs
     this.errorClass = errorClass
     this.code = `sink_${errorClass}`
     this.retryable = errorClass !== 'terminal'

@@ -24,11 +24,11 @@ describe('kinds of inventory', () => {
     const group = 'kollect.dev/v1alpha1'
     expect(said).toEqual([
       `${group} kollectprofiles kprof Namespaced status Kind Group Age`,
-      `${group} kollecttargets ktgt Namespaced status Collected Updated Age`,
+      `${group} kollecttargets ktgt Namespaced status Ready Synced Collected Updated Age`,
       `${group} kollectinventories kinv Namespaced status Ready Synced Items Exported Age`,
-      `${group} kollectsnapshotsinks ksnap Namespaced status Type Cluster Verified Age`,
-      `${group} kollectdatabasesinks kdb Namespaced status Type Cluster Verified Age`,
-      `${group} kollecteventsinks kevt Namespaced status Type Cluster Verified Age`,
+      `${group} kollectsnapshotsinks ksnap Namespaced status Type Cluster Verified Tested Age`,
+      `${group} kollectdatabasesinks kdb Namespaced status Type Cluster Verified Tested Age`,
+      `${group} kollecteventsinks kevt Namespaced status Type Cluster Verified Tested Age`,
       `${group} kollectscopes kscope Namespaced no status Floor Age`,
       `${group} kollectconnectiontests kconntest Namespaced status Sink Verified Age`,
       `${group} kollectclustertargets kctgt Cluster status Profile Ready Age`,

@@ -69,13 +69,17 @@ export const sinkFields = {
               'do not verify the certificate: anyone in between can read what is sent. Shown in the condition TLSInsecure',
           }),
         ),
-        caBundle: Type.Optional(Bytes('PEM of the CAs its certificate is verified with; not beside caSecretRef')),
+        caBundle: Type.Optional(
+          Bytes(
+            'the CAs its certificate is verified with: PEM in base64, as `base64 -w0 ca.pem` prints it; not beside caSecretRef',
+          ),
+        ),
         caSecretRef: Type.Optional(SecretRef('Secret with these CAs in `tls.crt`, `ca.crt` or `ca.pem`')),
       },
       { description: 'how its certificate is verified' },
     ),
   ),
-  connectionTest: Type.Optional(Type.Boolean({ description: 'look at the sink after each change; default: true' })),
+  connectionTest: Type.Optional(Type.Boolean({ description: 'look at the sink after each change, when exports fail or go on again, and each hour; default: true' })),
   cluster: Type.Optional(
     Text(
       63,
@@ -142,11 +146,13 @@ export const sinkFields = {
 export const SinkStatus = Type.Object(
   {
     conditions: Conditions,
+    cluster: Type.Optional(Text(63, 'identity that rows are written under: spec.cluster, else that of the agent')),
+    lastTestedAt: Type.Optional(Moment('when the sink was looked at last, which is how old ConnectionVerified is')),
     preview: Type.Optional(
       Type.Object(
         {
           renderedAt: Type.Optional(Moment('when this was made')),
-          inputSampleSource: Type.Optional(Text(253, 'what it was made of')),
+          inputSampleSource: Type.Optional(Text(1024, 'what it was made of')),
           provisioningMode: Type.Optional(Text(63, 'ensure or existing')),
           serializationFormat: Type.Optional(Text(63, 'format of documents')),
           objectPath: Type.Optional(Text(2048, 'path of a document')),
@@ -189,11 +195,12 @@ export const SinkStatus = Type.Object(
 /** Columns of `kubectl get` of every sink. */
 export const sinkColumns = [
   { name: 'Type', type: 'string', jsonPath: '.spec.type' },
-  { name: 'Cluster', type: 'string', jsonPath: '.spec.cluster' },
+  { name: 'Cluster', type: 'string', jsonPath: '.status.cluster' },
   {
     name: 'Verified',
     type: 'string',
     jsonPath: '.status.conditions[?(@.type=="ConnectionVerified")].status',
   },
+  { name: 'Tested', type: 'date', jsonPath: '.status.lastTestedAt' },
   { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
 ] as const

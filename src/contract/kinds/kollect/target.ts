@@ -61,6 +61,8 @@ export const kollectTarget = defineKind({
     'Where a profile is applied: which namespaces, which objects. Without a choice of namespaces it reads its own.',
   columns: [
     { name: 'Profile', type: 'string', jsonPath: '.spec.profileRef', priority: 1 },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Synced', type: 'string', jsonPath: '.status.conditions[?(@.type=="Synced")].status' },
     { name: 'Collected', type: 'integer', jsonPath: '.status.collectedCount' },
     { name: 'Updated', type: 'date', jsonPath: '.status.collectedCountUpdatedAt' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },

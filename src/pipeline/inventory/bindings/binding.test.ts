@@ -2,13 +2,14 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Row } from '#extract'
 import { seconds } from '#model'
 import { Metrics, silentLogger } from '#runtime'
-import type { SinkObject, SinkPool } from '#sinks'
+import { SinkError, type SinkObject, type SinkPool } from '#sinks'
 import { ManualClock } from '../../../platform/controller/testing/manual-clock.ts'
 import { ExportMetrics } from '../metrics.ts'
 import { RowStore } from '../store/index.ts'
 import { MemoryPlace, memoryPool } from '../testing/memory-sink.ts'
 import { InventoryRun, type InventoryRunOptions } from './inventory-run.ts'
 import type { BindingPlan } from './plan.ts'
+import { SinkHealth } from './sink-health.ts'
 
 const TARGET = { namespace: 'team-a', name: 'apps' }
 const WRITING = { cluster: 'west', namespace: 'team-a', inventory: 'apps' }
@@ -68,6 +69,7 @@ describe('bindings of an inventory', () => {
         store: this.store,
         seeds: new Map(),
         pool: this.pool,
+        health: new SinkHealth({ logger: silentLogger, now: () => clock.now(), onDoubt: () => undefined }),
         metrics: new ExportMetrics(this.metrics, () => []),
         logger: silentLogger,
         clock,
@@ -320,6 +322,76 @@ describe('bindings of an inventory', () => {
     expect(world.views()['database/one']).toMatchObject({ state: 'failing', reason: 'WriterConflict' })
     expect(world.places.one.taken).toEqual([])
     expect(await world.metrics.registry.metrics()).toContain('kollect_export_conflicts_total 1')
+  })
+
+  // A Terminal failure under the old CA kept the mended sink waiting for an hour.
+  it('do not take a failure of the sink as it was for one of the sink that it became meanwhile', async () => {
+    let fail: (error: Error) => void = () => undefined
+    const calls: string[] = []
+    const pool = {
+      use: (object: SinkObject) => {
+        calls.push(object.uid)
+        if (calls.length === 1)
+          return new Promise((_, reject) => {
+            fail = reject
+          })
+        return Promise.resolve({ position: { epoch: 1n, sequence: 2n }, written: 1, removed: 0, bytes: 0 })
+      },
+    } as unknown as SinkPool // no more of it is used
+    const world = new World({ pool })
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    world.follow(aPlan('one', { target: { kind: 'ready', sink: aSink('one', 'mended') } }))
+    fail(new SinkError('terminal', 'the certificate is not trusted'))
+    await clock.advance(1)
+    expect(calls).toEqual(['uid-of-one-id-one', 'uid-of-one-mended'])
+    expect(world.views()['database/one']).toMatchObject({ state: 'exported' })
+  })
+
+  it('wait for deletions exactly as long as the sink says, and hold up nothing else meanwhile', async () => {
+    const world = new World()
+    const { one } = world.places
+    world.rows.put([aRow('a'), aRow('b'), aRow('c')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    one.deletesAt = clock.now() + seconds(90)
+    world.rows.remove([aRow('b')])
+    await clock.advance(1)
+    expect(world.views()['database/one']).toMatchObject({ state: 'waiting', reason: 'DeletionsWait' })
+    expect(world.views()['database/one']?.lastChecksum).toBeUndefined()
+    world.rows.put([aRow('d')])
+    await clock.advance(1)
+    expect(one.namesOf(WRITING)).toEqual(['a', 'b', 'c', 'd'])
+    const { attempts } = one
+    await clock.advance(seconds(89))
+    expect(one.attempts).toBe(attempts)
+    await clock.advance(seconds(1.5))
+    expect(one.namesOf(WRITING)).toEqual(['a', 'c', 'd'])
+    expect(world.views()['database/one']).toMatchObject({ state: 'exported', lastChecksum: expect.any(String) })
+    expect(await world.metrics.registry.metrics()).not.toMatch(/kollect_sink_errors_total\{/)
+  })
+
+  it('take away what they wrote when the sink says, where it has to wait', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    world.places.one.deletesAt = clock.now() + seconds(90)
+    world.run.remove({
+      generation: 2,
+      composition: { targets: [], onceEach: false },
+      bindings: [aPlan('one')],
+      isSuspended: false,
+    })
+    await clock.advance(1)
+    expect(world.run.bindings[0]?.removal).toMatchObject({ kind: 'waiting', message: 'somebody may be there' })
+    await clock.advance(seconds(91))
+    expect(world.run.bindings[0]?.removal).toEqual({ kind: 'done' })
+    expect(world.places.one.removed).toEqual(['west/team-a/apps'])
   })
 
   it('give databases a sign of life each interval that holds no row', async () => {

@@ -10,20 +10,24 @@ import {
   type Writing,
 } from '#sinks'
 import type { Given, Snapshot, SnapshotChanges } from '../compose.ts'
+import type { SinkPlace } from '../declared/sink-directory.ts'
 import type { ExportMetrics } from '../metrics.ts'
 import {
   type BindingState,
   begun,
   decide,
   exported,
+  exportedInPart,
   failed,
   fresh,
   isCurrent,
+  postponed,
   retried,
   seeded,
   touched,
 } from '../schedule.ts'
 import type { BindingPlan, ReadySink } from './plan.ts'
+import type { SinkHealth } from './sink-health.ts'
 import type { BindingView, RemovalView } from './view.ts'
 import { WakeUp } from './wake-up.ts'
 
@@ -45,6 +49,7 @@ export interface BindingOptions {
   readonly source: BindingSource
   readonly pool: SinkPool
   readonly metrics: ExportMetrics
+  readonly health: SinkHealth
   readonly logger: Logger
   /** goes only forward */
   readonly clock: Clock
@@ -91,6 +96,8 @@ export class Binding implements AsyncDisposable {
   #exported: { readonly at: number; readonly checksum: string | undefined; readonly identity: string } | undefined
   #isOurs = false
   #failure: { readonly reason: string; readonly message: string } | undefined
+  /** why the sink has not deleted yet what is gone */
+  #waits: string | undefined
   #behindSince: number | undefined
   #isSuspended = false
   #overtakenTimes = 0
@@ -110,6 +117,8 @@ export class Binding implements AsyncDisposable {
   /** Goes by this plan from now on. What failed is tried again where the plan differs. */
   follow(plan: BindingPlan, isSuspended: boolean): void {
     const before = this.#plan
+    if (before.namespace !== plan.namespace || plan.target.kind === 'blocked')
+      this.#options.health.left(this.#place, this.#inventory)
     this.#isSuspended = isSuspended
     this.#plan = plan
     this.#aim(plan, isSuspended ? 'rest' : 'export')
@@ -184,6 +193,7 @@ export class Binding implements AsyncDisposable {
         ...this.#failure,
         errorClass: this.#state.failure?.errorClass ?? 'transient',
       }
+    if (this.#waits !== undefined) return { ...known, state: 'waiting', reason: 'DeletionsWait', message: this.#waits }
     if (!this.#exported) return { ...known, state: 'pending', reason: 'Pending', message: 'nothing was exported yet' }
     if (this.#isOurs)
       return { ...known, state: 'exported', reason: 'Exported', message: 'the sink holds what was exported' }
@@ -195,6 +205,18 @@ export class Binding implements AsyncDisposable {
     this.#stop.abort()
     this.#wake.now()
     await this.#run
+    this.#options.health.left(this.#place, this.#inventory)
+  }
+
+  get #place(): SinkPlace {
+    const { family, namespace, sinkName } = this.#plan
+    return { family, namespace, name: sinkName }
+  }
+
+  /** as people and logs call it */
+  get #inventory(): string {
+    const { namespace, inventory } = this.#options.source.writing('')
+    return namespace === '' ? inventory : `${namespace}/${inventory}`
   }
 
   #aim(plan: BindingPlan, kind: 'export' | 'remove' | 'rest'): void {
@@ -225,6 +247,7 @@ export class Binding implements AsyncDisposable {
     this.#known = sink
     this.#acknowledged = undefined
     this.#failure = undefined
+    this.#waits = undefined
     if (isFirst && this.#exported?.identity === sink.identity) return
     this.#state = fresh
     this.#exported = undefined
@@ -259,13 +282,10 @@ export class Binding implements AsyncDisposable {
       return snapshot && { checksum: snapshot.checksum, isComplete: snapshot.isComplete }
     }
     const decision = decide(this.#state, this.#plan.pace, content, clock.now())
-    if (decision.kind === 'wait') {
-      if (snapshot) this.#caughtUp()
-      return decision.ms
-    }
-    if (decision.kind === 'idle') {
-      if (snapshot) this.#caughtUp()
-      return undefined
+    if (decision.kind === 'wait' || decision.kind === 'idle') {
+      const latest = snapshot && content()
+      if (latest && isCurrent(this.#state, latest)) this.#behindSince = undefined
+      return decision.kind === 'wait' ? decision.ms : undefined
     }
     if (!snapshot) return undefined
     if (decision.kind === 'export') this.#behindSince ??= this.#options.now()
@@ -273,12 +293,8 @@ export class Binding implements AsyncDisposable {
     return 0
   }
 
-  #caughtUp(): void {
-    this.#behindSince = undefined
-  }
-
   async #deliver(sink: ReadySink, snapshot: Snapshot): Promise<void> {
-    const { clock, now, metrics, onChange } = this.#options
+    const { clock, now, metrics, health, onChange } = this.#options
     const type = sink.object.declaration.spec.type
     const content = { checksum: snapshot.checksum, isComplete: snapshot.isComplete }
     const isHeartbeat = isCurrent(this.#state, content)
@@ -292,6 +308,9 @@ export class Binding implements AsyncDisposable {
         (open, signal) => open.deliver(delivery, signal),
         this.#stop.signal,
       )
+    } catch (error) {
+      if (sameSink(this.#known, sink)) throw error
+      return // what was wrong with it may be mended in what it became
     } finally {
       if (!isHeartbeat) metrics.took(type, clock.now() - startedAt)
     }
@@ -301,23 +320,26 @@ export class Binding implements AsyncDisposable {
     if (comparePositions(receipt.position, delivery.position) > 0) return this.#overtaken(receipt)
     this.#overtakenTimes = 0
     if (receipt.isPartial) return this.#goOn()
-    this.#acknowledge(delivery, snapshot)
-    if (isHeartbeat) {
+    const { waits } = receipt
+    this.#acknowledge(delivery, snapshot, snapshot.isComplete && !waits)
+    if (isHeartbeat && !waits) {
       this.#state = touched(this.#state, clock.now())
     } else {
-      this.#state = exported(this.#state, content, clock.now())
+      this.#state = waits ? exportedInPart(content, clock.now(), waits.ms) : exported(this.#state, content, clock.now())
       this.#exported = {
         at: takenAt,
-        checksum: content.isComplete ? content.checksum : undefined,
+        checksum: content.isComplete && !waits ? content.checksum : undefined,
         identity: sink.identity,
       }
       this.#isOurs = true
     }
-    const isNews = !isHeartbeat || this.#failure !== undefined
+    const isNews = !isHeartbeat || waits !== undefined || this.#failure !== undefined
     this.#failure = undefined
+    this.#waits = waits?.message
+    health.took(this.#place, this.#inventory, snapshot.itemCount)
     // What changed while it was on its way is what the sink lacks now.
     const before = this.#behindSince
-    this.#behindSince = before !== undefined && before > takenAt ? before : undefined
+    this.#behindSince = waits || (before !== undefined && before > takenAt) ? before : undefined
     if (isNews) onChange()
   }
 
@@ -348,10 +370,10 @@ export class Binding implements AsyncDisposable {
     this.#options.onChange()
   }
 
-  #acknowledge({ position }: Delivery, snapshot: Snapshot): void {
-    const { sequence, composition, isComplete } = snapshot
+  /** @param isWhole the sink lacks nothing of it, and holds nothing else */
+  #acknowledge({ position }: Delivery, { sequence, composition }: Snapshot, isWhole: boolean): void {
     // What an incomplete snapshot left in the sink is taken away by the next complete one, if all in between is known.
-    const cleared = isComplete ? sequence : this.#acknowledged?.clearedAt
+    const cleared = isWhole ? sequence : this.#acknowledged?.clearedAt
     this.#acknowledged = cleared === undefined ? undefined : { position, sequence, composition, clearedAt: cleared }
   }
 
@@ -380,11 +402,16 @@ export class Binding implements AsyncDisposable {
     const position = source.nextPosition()
     await pool.use(sink.object, (open, signal) => open.remove(writing, position, signal), this.#stop.signal)
     this.#removal = { kind: 'done' }
+    this.#options.health.left(this.#place, this.#inventory)
     onChange()
     return undefined
   }
 
   #fail(error: unknown): void {
+    if (error instanceof SinkError && error.retryAfterMs !== undefined) {
+      this.#postpone(error.message, error.retryAfterMs)
+      return
+    }
     const errorClass = error instanceof SinkError ? error.errorClass : 'transient'
     // Only what a driver says of its sink is for people; anything else may hold what it must not.
     const message =
@@ -396,11 +423,23 @@ export class Binding implements AsyncDisposable {
     this.#record(errorClass, REASONS[errorClass], message)
   }
 
+  /** Nothing is wrong: it is too early. */
+  #postpone(message: string, waitMs: number): void {
+    const { clock, onChange } = this.#options
+    this.#state = postponed(this.#state, waitMs, clock.now())
+    this.#failure = undefined
+    if (this.#goal.kind === 'remove') this.#removal = { kind: 'waiting', message }
+    else this.#waits = message
+    onChange()
+  }
+
   #record(errorClass: SinkErrorClass, reason: string, message: string): void {
-    const { clock, random, metrics, onChange } = this.#options
+    const { clock, random, metrics, health, onChange } = this.#options
     metrics.failed(errorClass)
     this.#state = failed(this.#state, errorClass, clock.now(), random())
     this.#failure = { reason, message }
+    this.#waits = undefined
+    health.refused(this.#place, this.#inventory, this.#failure)
     if (this.#goal.kind === 'remove') this.#removal = { kind: 'failed', message, errorClass }
     onChange()
   }

@@ -9,9 +9,9 @@ export interface BindingView {
   readonly namespace: string
   /**
    * `pending`: nothing was exported yet; `exported`: the sink took what this process gave it; `current`: it held the content already;
-   * `failing`: the last attempt failed; `blocked`: nothing can be tried
+   * `waiting`: it took all but deletions, which it makes later; `failing`: the last attempt failed; `blocked`: nothing can be tried
    */
-  readonly state: 'pending' | 'exported' | 'current' | 'failing' | 'blocked'
+  readonly state: 'pending' | 'exported' | 'current' | 'waiting' | 'failing' | 'blocked'
   readonly reason: string
   readonly message: string
   readonly errorClass?: SinkErrorClass
@@ -27,4 +27,5 @@ export interface BindingView {
 /** How the taking away of what a binding wrote stands. */
 export type RemovalView =
   | { readonly kind: 'running' | 'done' }
+  | { readonly kind: 'waiting'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string; readonly errorClass: SinkErrorClass }

@@ -8,8 +8,10 @@ import type {
 import { DEFAULT_SINK_NAMESPACE } from '#kinds'
 import type { KubeObject, Resource } from '#kube'
 import { minutes, selectsLabels } from '#model'
-import type { SinkCeiling } from '../bindings/plan.ts'
+import type { Writing } from '#sinks'
+import { REF_FIELDS, type SinkCeiling } from '../bindings/plan.ts'
 import type { Composition } from '../compose.ts'
+import type { SinkPlace } from '../declared/sink-directory.ts'
 import { type InventoryInformers, inventoryResources, type Stored } from '../objects.ts'
 import type { TargetKey } from '../rows.ts'
 import { timeOf } from '../status/inventory-status.ts'
@@ -114,3 +116,25 @@ function targetsOf(
 /** What scopes say about sinks and intervals. */
 export const ceilingsOf = (scopes: readonly KubeObject[]): readonly SinkCeiling[] =>
   scopes.map(({ metadata, spec }) => ({ name: metadata.name, ...(spec as KollectClusterScopeSpec) }))
+
+/** The first inventory that names this sink, by its name; undefined: none does. */
+export function inventoryAt(
+  place: SinkPlace,
+  { inventories, clusterInventories }: InventoryInformers,
+): Pick<Writing, 'namespace' | 'inventory'> | undefined {
+  const all = [
+    ...inventories.list().map((object) => ({ of: namespacedInventory, object })),
+    ...clusterInventories.list().map((object) => ({ of: clusterInventory, object })),
+  ]
+  return all
+    .filter(({ of, object }) => namesSink(object.spec as AnyInventorySpec, of.sinkNamespace(object), place))
+    .map(({ object: { metadata } }) => ({ namespace: metadata.namespace ?? '', inventory: metadata.name }))
+    .sort((a, b) => (`${a.namespace}/${a.inventory}` < `${b.namespace}/${b.inventory}` ? -1 : 1))[0]
+}
+
+function namesSink(spec: AnyInventorySpec, usual: string, { family, namespace, name }: SinkPlace): boolean {
+  return REF_FIELDS.filter(([of]) => of === family)
+    .flatMap(([, field]) => spec[field] ?? [])
+    .map((ref) => (typeof ref === 'string' ? { name: ref } : ref))
+    .some((ref) => ref.name === name && (ref.namespace ?? usual) === namespace)
+}

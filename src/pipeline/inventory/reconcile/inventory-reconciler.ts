@@ -7,6 +7,7 @@ import type { SinkFamily } from '#sinks'
 import type { Seed } from '../bindings/binding.ts'
 import { InventoryRun, type InventoryRunOptions } from '../bindings/inventory-run.ts'
 import { type BindingPlan, type FoundSink, planBindings } from '../bindings/plan.ts'
+import type { RemovalView } from '../bindings/view.ts'
 import type { Composition } from '../compose.ts'
 import type { SinkDirectory, SinkPlace } from '../declared/sink-directory.ts'
 import type { InventoryInformers } from '../objects.ts'
@@ -277,14 +278,8 @@ export class InventoryReconciler implements Reconciler {
       await removeFinalizer(kube, of.resource, object as KubeObject, of.finalizer, signal)
       return this.#end(key)
     }
-    const failed = removals.flatMap((removal) => (removal.kind === 'failed' ? [removal] : []))
-    if (failed.length === 0) return done // it says when it ends
-    const isTerminal = failed.some(({ errorClass }) => errorClass === 'terminal')
-    const said = failed.map(({ message }) => message).join('; ')
-    const blocked = {
-      reason: isTerminal ? 'CleanupTerminal' : 'Progressing',
-      message: `what it wrote cannot be taken away: ${said}. Mend the sink, or annotate the inventory with ${GIVE_UP_CLEANUP}=true to leave it there`,
-    }
+    const blocked = cleanupOf(removals)
+    if (!blocked) return done // it says when it ends
     const views = run.bindings.map((binding) => binding.view())
     await this.#say(
       key,
@@ -310,6 +305,22 @@ export class InventoryReconciler implements Reconciler {
     this.#runs.delete(text)
     await known?.run[Symbol.asyncDispose]()
   }
+}
+
+/** Why what was written is still there; undefined: it is on its way. */
+function cleanupOf(
+  removals: readonly RemovalView[],
+): { readonly reason: string; readonly message: string } | undefined {
+  const failed = removals.flatMap((removal) => (removal.kind === 'failed' ? [removal] : []))
+  const waits = removals.flatMap((removal) => (removal.kind === 'waiting' ? [removal.message] : []))
+  const leave = `or annotate the inventory with ${GIVE_UP_CLEANUP}=true to leave it there`
+  if (failed.length > 0)
+    return {
+      reason: failed.some(({ errorClass }) => errorClass === 'terminal') ? 'CleanupTerminal' : 'Progressing',
+      message: `what it wrote cannot be taken away: ${failed.map(({ message }) => message).join('; ')}. Mend the sink, ${leave}`,
+    }
+  if (waits.length === 0) return undefined
+  return { reason: 'CleanupWaits', message: `what it wrote is taken away later: ${waits.join('; ')}. Wait, ${leave}` }
 }
 
 /** The sinks of a family. */

@@ -31,8 +31,8 @@ export function news(before: InventoryStatus, after: InventoryStatus): News {
   return { isNews, events }
 }
 
-/** Wanted by somebody, or over in a moment: no warning. */
-const QUIET = new Set(['Suspended', 'Progressing', 'InvalidSpec'])
+/** Wanted by somebody, over in a moment, or said of the sink: no warning. */
+const QUIET = new Set(['Suspended', 'Progressing', 'InvalidSpec', 'CleanupWaits', 'WriterConflict'])
 
 const sameState = (a: Condition | undefined, b: Condition) => a?.status === b.status && a.reason === b.reason
 
@@ -42,7 +42,7 @@ function eventOf(name: string, before: Condition | undefined, after: Condition):
     return before?.status === 'True' || after.reason !== 'Exported'
       ? undefined
       : { type: 'Normal', reason: 'ExportSucceeded', message: `${name} took the rows` }
-  if (after.reason === 'Pending' || after.reason === 'Progressing') return undefined
+  if (['Pending', 'Progressing', 'DeletionsWait'].includes(after.reason)) return undefined
   const isClass = ['Transient', 'Forbidden', 'Terminal'].includes(after.reason)
   return { type: 'Warning', reason: isClass ? 'ExportFailed' : after.reason, message: `${name}: ${after.message}` }
 }

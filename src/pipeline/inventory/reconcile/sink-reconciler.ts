@@ -3,11 +3,12 @@ import { againAfter, type Condition, done, type Informer, keyText, type Outcome,
 import type { KollectKnown, KollectSinkStatus } from '#kinds'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import { type Clock, minutes, seconds } from '#model'
-import { backoffMs } from '#runtime'
-import type { SinkFamily, SinkPool } from '#sinks'
+import { backoffMs, type Logger } from '#runtime'
+import type { SinkFamily, SinkPool, Writing } from '#sinks'
 import type { FoundSink, ReadySink } from '../bindings/plan.ts'
+import type { SinkHealth } from '../bindings/sink-health.ts'
 import { hasSecrets, resolveSink, SINK_KINDS, type SinkResource } from '../declared/resolve-sink.ts'
-import type { SinkDirectory, SinkPlace } from '../declared/sink-directory.ts'
+import { placeText, type SinkDirectory, type SinkPlace } from '../declared/sink-directory.ts'
 import type { ExportMetrics } from '../metrics.ts'
 import type { WantedCondition } from '../status/inventory-conditions.ts'
 import { statusPatch, timeText, withConditions } from '../status/inventory-status.ts'
@@ -27,8 +28,12 @@ export interface SinkReconcilerOptions {
   readonly known: KollectKnown
   /** identity of this agent; '' where it has none */
   readonly cluster: string
+  /** an inventory that is written there; undefined: there is none */
+  readonly inventoryAt: (place: SinkPlace) => Pick<Writing, 'namespace' | 'inventory'> | undefined
   readonly recorder: EventRecorder
   readonly metrics: ExportMetrics
+  readonly health: SinkHealth
+  readonly logger: Logger
   readonly clock: Clock
   readonly random: () => number
 }
@@ -36,6 +41,7 @@ export interface SinkReconcilerOptions {
 /** What was found when a sink was looked at last. */
 interface Look {
   readonly identity: string
+  readonly at: number
   readonly failures: number
   /** when a failed one is repeated */
   readonly againAt: number
@@ -46,8 +52,11 @@ interface Look {
 /** Secrets are read again so often, ms: only those that sinks name, so nothing is watched. */
 const SECRETS_EVERY_MS = seconds(30)
 const PROBE_BACKOFF = { fromMs: seconds(10), toMs: minutes(5) }
-const TYPES = ['ConnectionVerified', 'TLSInsecure', 'Degraded'] as const
-/** What a preview is made of. */
+/** A sink that answered is looked at again after so long, ms, and no sooner than this where deliveries put it in doubt. */
+const VERIFIED_MS = minutes(60)
+const DOUBT_EVERY_MS = seconds(10)
+const TYPES = ['ConnectionVerified', 'TLSInsecure', 'LoopbackAllowed', 'Degraded'] as const
+/** What a preview is made of where no inventory names the sink. */
 const SAMPLE = { namespace: 'team-a', inventory: 'api' } as const
 
 /** Follows the references of sinks of one family, looks whether they can be written to, and says so in their statuses. */
@@ -55,6 +64,8 @@ export class SinkReconciler implements Reconciler {
   readonly name: string
   readonly #options: SinkReconcilerOptions
   readonly #looks = new Map<string, Look>()
+  /** sinks whose deliveries say otherwise than the last look may have */
+  readonly #doubts = new Set<string>()
   readonly #uids = new Map<string, string>()
 
   constructor(options: SinkReconcilerOptions) {
@@ -70,17 +81,35 @@ export class SinkReconciler implements Reconciler {
     await this.#closeFormer(key, object)
     const context = { kube, cluster, known: { ...known, scopes: scopesOf(place.namespace) } }
     const resolved = await resolveSink(family, object, context, directory.secretsOf(place), signal)
-    directory.set(place, resolved)
     const { found } = resolved
+    if (directory.set(place, resolved)) this.#log(place, found)
     const verified = found.kind === 'ready' ? await this.#look(key, object, found.sink, signal) : undefined
     await this.#say(key, object, found, verified, signal)
     return this.#next(key, object, found)
   }
 
+  /** What deliveries do may differ from what was found: it is looked at soon. */
+  doubt(key: ObjectKey): void {
+    this.#doubts.add(keyText(key))
+  }
+
+  #log(place: SinkPlace, found: FoundSink): void {
+    const { logger } = this.#options
+    const sink = placeText(place)
+    if (found.kind === 'ready') {
+      logger.info({ sink, type: found.spec.type }, 'a sink is used')
+    } else {
+      const { reason, message } = found.blocked
+      logger.warn({ sink, reason, why: message }, 'a sink cannot be used')
+    }
+  }
+
   async #forget(key: ObjectKey, place: SinkPlace): Promise<Outcome> {
     const text = keyText(key)
     this.#options.directory.delete(place)
+    this.#options.health.forget(place)
     this.#looks.delete(text)
+    this.#doubts.delete(text)
     const uid = this.#uids.get(text)
     this.#uids.delete(text)
     // An inventory that goes with it opens it again for as long as it cleans up.
@@ -106,19 +135,23 @@ export class SinkReconciler implements Reconciler {
     const { pool, metrics, clock, random } = this.#options
     const text = keyText(key)
     const before = this.#looks.get(text)
-    const isAsked = object.metadata.annotations?.[TEST_CONNECTION] === 'true'
+    const isAsked = asksForTest(object)
     const isWanted = object.spec.connectionTest !== false || isAsked
     const isSame = before?.identity === sink.identity && (before.isAsked || !isAsked)
-    const isDue = !isSame || (before.failures > 0 && clock.now() >= before.againAt)
+    const now = clock.now()
+    const isDue = !isSame || now >= before.againAt || (this.#doubts.has(text) && now - before.at >= DOUBT_EVERY_MS)
     if (!isWanted || !isDue) {
       if (before && before.isAsked !== isAsked) this.#looks.set(text, { ...before, isAsked })
       return undefined
     }
+    this.#doubts.delete(text)
     const { isVerified, message } = await probeSink(pool, sink.object, signal)
     metrics.tested(object.spec.type, isVerified)
     const failures = isVerified ? 0 : (isSame ? before.failures : 0) + 1
-    const againAt = clock.now() + PROBE_BACKOFF.fromMs / 2 + backoffMs(failures - 1, { ...PROBE_BACKOFF, random }) / 2
-    this.#looks.set(text, { identity: sink.identity, failures, againAt, isAsked })
+    const at = clock.now()
+    const waitMs = PROBE_BACKOFF.fromMs / 2 + backoffMs(failures - 1, { ...PROBE_BACKOFF, random }) / 2
+    const againAt = at + (isVerified ? VERIFIED_MS : waitMs)
+    this.#looks.set(text, { identity: sink.identity, at, failures, againAt, isAsked })
     if (isVerified && isAsked && object.spec.connectionTest === false) await this.#answer(key, signal)
     return {
       type: 'ConnectionVerified',
@@ -146,13 +179,18 @@ export class SinkReconciler implements Reconciler {
     verified: WantedCondition | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { kube, resource, objects, clock, recorder, family } = this.#options
+    const { kube, resource, objects, clock, recorder, family, known } = this.#options
     const latest = (objects.get(key) ?? object) as SinkResource
     const stored = (latest.status ?? {}) as KollectSinkStatus
     const before = stored.conditions?.find(({ type }) => type === 'ConnectionVerified')
-    const wanted = [...conditionsOf(object, found), ...this.#connection(object, found, verified, before)]
-    const preview = await this.#preview(object, found, stored.preview, signal)
+    const connection = this.#connection(object, found, verified, before)
+    const wanted = [...conditionsOf(object, found, known), ...connection]
+    const testedAt = verified ? timeText(clock.now()) : connection.length > 0 ? stored.lastTestedAt : undefined
+    const cluster = found.kind === 'ready' ? found.sink.object.declaration.cluster : stored.cluster
+    const preview = await this.#preview(key, object, found, stored.preview, signal)
     const status = {
+      ...(cluster !== undefined && { cluster }),
+      ...(testedAt !== undefined && { lastTestedAt: testedAt }),
       conditions: withConditions(stored.conditions, wanted, object.metadata.generation, clock.now(), TYPES),
       ...(preview && { preview }),
     }
@@ -189,23 +227,25 @@ export class SinkReconciler implements Reconciler {
   }
 
   async #preview(
+    key: ObjectKey,
     object: SinkResource,
     found: FoundSink,
     before: KollectSinkStatus['preview'],
     signal: AbortSignal,
   ): Promise<KollectSinkStatus['preview']> {
     if (object.metadata.annotations?.[PREVIEW] !== 'true' || found.kind === 'blocked') return undefined
-    const { pool, clock } = this.#options
+    const { pool, clock, family, inventoryAt } = this.#options
     const { cluster } = found.sink.object.declaration
+    const real = inventoryAt({ family, namespace: key.namespace ?? '', name: key.name })
     try {
       const shown = await pool.use(
         found.sink.object,
-        (sink) => Promise.resolve(sink.preview({ ...SAMPLE, cluster })),
+        (sink) => Promise.resolve(sink.preview({ ...(real ?? SAMPLE), cluster })),
         signal,
       )
       const { warnings, layout, ...rest } = shown
       const plain = {
-        inputSampleSource: 'a made-up example: the inventory team-a/api with 42 items',
+        inputSampleSource: sourceOf(real),
         ...rest,
         ...(layout && { layout: { ...layout, samplePaths: [...layout.samplePaths] } }),
         ...(warnings && { warnings: [...warnings] }),
@@ -221,19 +261,44 @@ export class SinkReconciler implements Reconciler {
     }
   }
 
-  #next(key: ObjectKey, { spec }: SinkResource, found: FoundSink): Outcome {
+  #next(key: ObjectKey, object: SinkResource, found: FoundSink): Outcome {
     const { clock } = this.#options
-    const look = this.#looks.get(keyText(key))
+    const { spec } = object
+    const isWanted = spec.connectionTest !== false || asksForTest(object)
+    const look = isWanted ? this.#looks.get(keyText(key)) : undefined
     const waits: number[] = []
     if (hasSecrets(spec)) waits.push(SECRETS_EVERY_MS)
     if (found.kind === 'blocked' && found.blocked.errorClass === 'terminal') waits.push(minutes(60))
-    if (found.kind === 'ready' && look && look.failures > 0) waits.push(Math.max(1000, look.againAt - clock.now()))
+    if (found.kind === 'ready' && look) {
+      const nextAt = this.#doubts.has(keyText(key)) ? Math.min(look.againAt, look.at + DOUBT_EVERY_MS) : look.againAt
+      waits.push(Math.max(1000, nextAt - clock.now()))
+    }
     return waits.length > 0 ? againAfter(Math.min(...waits)) : done
   }
 }
 
-function conditionsOf({ spec }: SinkResource, found: FoundSink): readonly WantedCondition[] {
+const asksForTest = ({ metadata }: SinkResource): boolean => metadata.annotations?.[TEST_CONNECTION] === 'true'
+
+/** What a preview was made of, for people. */
+const sourceOf = (real: Pick<Writing, 'namespace' | 'inventory'> | undefined): string =>
+  real
+    ? `the inventory ${real.namespace === '' ? '' : `${real.namespace}/`}${real.inventory}; rows and numbers are made up`
+    : `an inventory that is made up, ${SAMPLE.namespace}/${SAMPLE.inventory}: none names this sink`
+
+function conditionsOf(
+  { spec }: SinkResource,
+  found: FoundSink,
+  { allowFiles }: KollectKnown,
+): readonly WantedCondition[] {
   const wanted: WantedCondition[] = []
+  if (allowFiles === true)
+    wanted.push({
+      type: 'LoopbackAllowed',
+      status: 'True',
+      reason: 'SinkAllowLoopback',
+      message:
+        'SINK_ALLOW_LOOPBACK is set for the agent: sinks may be on its own machine and, with file://, in its files. Take it away where that is not meant',
+    })
   if (spec.tls?.insecureSkipVerify === true)
     wanted.push({
       type: 'TLSInsecure',

@@ -29,16 +29,13 @@ export function inventoryConditions(facts: InventoryFacts): readonly WantedCondi
   if (bindings.length === 0)
     return [...ready('NoExport', 'it names no sinks: its rows are only served'), ...completeness(facts)]
   const failing = bindings.filter(({ state }) => state === 'failing' || state === 'blocked')
-  const pending = bindings.filter(({ state }) => state === 'pending')
-  return [...outcome(facts, failing, pending), reachable(bindings, failing), ...completeness(facts)]
+  return [...outcome(facts, failing), reachable(bindings, failing), ...completeness(facts)]
 }
 
-function outcome(
-  facts: InventoryFacts,
-  failing: readonly BindingView[],
-  pending: readonly BindingView[],
-): readonly WantedCondition[] {
+function outcome(facts: InventoryFacts, failing: readonly BindingView[]): readonly WantedCondition[] {
   const { bindings } = facts
+  const pending = bindings.filter(({ state }) => state === 'pending')
+  const waiting = bindings.filter(({ state }) => state === 'waiting')
   if (failing.length === bindings.length) return degraded(reasonOfAll(failing), said(failing))
   if (failing.length > 0) {
     const message = said(failing)
@@ -56,6 +53,14 @@ function outcome(
       condition('Degraded', 'False', 'Progressing', message),
     ]
   }
+  if (waiting.length > 0) {
+    const message = said(waiting)
+    return [
+      condition('Ready', 'True', 'DeletionsWait', message),
+      condition('Synced', 'False', 'DeletionsWait', message),
+      condition('Degraded', 'False', 'DeletionsWait', 'every sink took the rows; some delete later what is gone'),
+    ]
+  }
   const isNew = bindings.some(({ state }) => state === 'exported')
   const message = `${bindings.length === 1 ? 'its sink holds' : `all ${bindings.length} sinks hold`} what was exported`
   return ready(facts.isRollUp ? 'RolledUp' : isNew ? 'Exported' : 'UpToDate', message)
@@ -63,18 +68,20 @@ function outcome(
 
 function reasonOfAll(failing: readonly BindingView[]): string {
   const [first] = failing
-  const isOne = failing.every(({ reason, state }) => state === 'blocked' && reason === first?.reason)
-  if (first && isOne) return first.reason
+  const isOne = failing.every(({ reason }) => reason === first?.reason)
+  if (first && isOne && (first.state === 'blocked' || first.reason === 'WriterConflict')) return first.reason
   return failing.every(({ errorClass }) => errorClass === 'terminal') ? 'ExportTerminal' : 'Progressing'
 }
 
-/** One is enough to say no: which, stands in the message. */
+/** Who refuses was reached; else one is enough to say no: which, stands in the message. */
 function reachable(bindings: readonly BindingView[], failing: readonly BindingView[]): WantedCondition {
-  if (failing.length === 0) {
-    const hasAnswered = bindings.some(({ state }) => state === 'exported')
-    return condition('SinkReachable', hasAnswered ? 'True' : 'Unknown', hasAnswered ? 'Exported' : 'Progressing', '')
-  }
-  return condition('SinkReachable', 'False', 'SinkUnreachable', listed(failing))
+  const isRefusing = ({ state, errorClass }: BindingView) => state === 'failing' && errorClass === 'forbidden'
+  const away = failing.filter((one) => !isRefusing(one))
+  if (away.length > 0) return condition('SinkReachable', 'False', 'SinkUnreachable', listed(away))
+  const [refusing] = failing
+  if (refusing) return condition('SinkReachable', 'True', refusing.reason, `${listed(failing)} answered, and refused`)
+  const hasAnswered = bindings.some(({ state }) => state === 'exported' || state === 'waiting')
+  return condition('SinkReachable', hasAnswered ? 'True' : 'Unknown', hasAnswered ? 'Exported' : 'Progressing', '')
 }
 
 /** Whether what is missing from its rows may be deleted in sinks. */

@@ -16,6 +16,7 @@ import {
   type SinkErrorClass,
   type SinkFamily,
   SinkPool,
+  type Waits,
   type Writing,
 } from '#sinks'
 
@@ -47,6 +48,8 @@ export class MemoryPlace {
   opened = 0
   closed = 0
   trouble: SinkErrorClass | 'hang' | 'conflict' | 'part' | undefined
+  /** by the clock of the place: nothing is deleted before */
+  deletesAt = 0
   probeSays: Probe = { verified: true, message: 'it answers', warnings: [] }
   readonly now: () => number
 
@@ -73,6 +76,8 @@ export class MemoryPlace {
       deliver: (delivery, signal) => this.#deliver(delivery, signal),
       remove: async (writing, _, signal) => {
         await this.#maybeFail(signal)
+        const waits = this.#waits()
+        if (waits) throw new SinkError('transient', waits.message, { retryAfterMs: waits.ms })
         this.removed.push(textOf(writing))
         this.held.delete(textOf(writing))
       },
@@ -97,11 +102,19 @@ export class MemoryPlace {
     const { changes } = delivery
     const byChanges = held !== undefined && changes !== undefined && comparePositions(changes.base, held.position) === 0
     const rows = new Map(held?.rows)
-    const counts = byChanges ? apply(rows, changes, delivery.complete) : replaceRows(rows, delivery)
-    if (delivery.complete) expect(texts(rows.values())).toEqual(texts(delivery.rows()))
+    const waits = this.#waits()
+    const mayRemove = delivery.complete && !waits
+    const counts = byChanges ? apply(rows, changes, mayRemove) : replaceRows(rows, delivery, mayRemove)
+    const isWaiting = waits && delivery.complete && rows.size > delivery.itemCount
+    if (mayRemove) expect(texts(rows.values())).toEqual(texts(delivery.rows()))
     this.held.set(text, { position: delivery.position, rows })
     this.taken.push({ at: this.now(), delivery, byChanges, ...counts })
-    return { position: delivery.position, bytes: counts.written, ...counts }
+    return { position: delivery.position, bytes: counts.written, ...counts, ...(isWaiting && { waits }) }
+  }
+
+  #waits(): Waits | undefined {
+    const ms = this.deletesAt - this.now()
+    return ms > 0 ? { message: 'somebody may be there', ms } : undefined
   }
 
   async #maybeFail(signal: AbortSignal): Promise<void> {
@@ -124,7 +137,7 @@ function apply(rows: Map<string, Row>, changes: NonNullable<Delivery['changes']>
   return { written: changes.put.length, removed }
 }
 
-function replaceRows(rows: Map<string, Row>, delivery: Delivery) {
+function replaceRows(rows: Map<string, Row>, delivery: Delivery, mayRemove: boolean) {
   let written = 0
   const present = new Set<string>()
   for (const row of delivery.rows()) {
@@ -135,7 +148,7 @@ function replaceRows(rows: Map<string, Row>, delivery: Delivery) {
     rows.set(key, row)
     written++
   }
-  const gone = delivery.complete ? [...rows.keys()].filter((key) => !present.has(key)) : []
+  const gone = mayRemove ? [...rows.keys()].filter((key) => !present.has(key)) : []
   for (const key of gone) rows.delete(key)
   return { written, removed: gone.length }
 }

@@ -395,10 +395,7 @@ describe('credentials', () => {
     expect(await writer.probe(signal)).toEqual({
       verified: true,
       message: 'the repository is empty, and may be written to',
-      warnings: [
-        'credentials are sent unencrypted: write https',
-        'it is on the machine of the agent, which SINK_ALLOW_LOOPBACK opens',
-      ],
+      warnings: ['credentials are sent unencrypted: write https'],
     })
     expect(git.git('branch', '--list')).toBe('')
   })

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { minutes, systemClock } from '#model'
-import { addressKind } from '#outbound'
 import { backoffMs } from '#runtime'
 import {
   type DocumentFile,
@@ -93,7 +92,6 @@ export class GitSink implements Sink {
     const warnings = [...this.#warnings]
     try {
       const isEmpty = await this.#session(signal, async ({ access, repository, signal: stop }) => {
-        warnings.push(...addressWarnings(this.#remote, access.addresses))
         const tip = await this.#fetch({ access, repository, signal: stop })
         const nothing = { message: 'probe\n', author: this.#author, at: this.#seconds, removed: [], files: [] }
         await repository.commit(tip, nothing, stop)
@@ -280,11 +278,6 @@ export class GitSink implements Sink {
       ...(this.#isForced ? ['pushes are forced: what others push at the same time is lost'] : []),
     ]
   }
-}
-
-function addressWarnings({ scheme }: GitRemote, addresses: readonly string[]): readonly string[] {
-  const isLocal = scheme === 'file' || addresses.some((address) => addressKind(address) === 'loopback')
-  return isLocal ? ['it is on the machine of the agent, which SINK_ALLOW_LOOPBACK opens'] : []
 }
 
 const factsOf = ({ generation, itemCount, checksum, takenAt }: Delivery) => ({

@@ -34,6 +34,12 @@ export function natsSinkError(error: unknown, plan: NatsPlan): SinkError {
 
 function judged(error: unknown, { name, stream }: NatsPlan, why: string): readonly [SinkErrorClass, string] {
   if (error instanceof AddressRefusedError) return ['terminal', `${name} is not connected to: ${why}`]
+  // Whoever was asked for credentials took too long to answer: nothing is known of them.
+  if (error instanceof errors.AuthorizationError && /authentication timeout/i.test(error.message))
+    return [
+      'transient',
+      `${name} heard no credentials in time (${why}): this process, the network or the server is slow; it is tried again`,
+    ]
   if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError)
     return [
       'terminal',

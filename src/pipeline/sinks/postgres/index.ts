@@ -98,15 +98,15 @@ export class PostgresSink implements Sink {
       signal,
     )
     held?.()
-    if (waits !== undefined) throw new SinkError('transient', waits)
-    return receipt
+    return waits ? { ...receipt, waits } : receipt
   }
 
   async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
     let removed: Removed
     do removed = await this.#run((writer, session) => writer.remove(session, writing, position, this.#bounds), signal)
     while (removed.isCut)
-    if (removed.waits !== undefined) throw new SinkError('transient', removed.waits)
+    const { waits } = removed
+    if (waits) throw new SinkError('transient', waits.message, { retryAfterMs: waits.ms })
   }
 
   preview(): SinkPreview {

@@ -147,7 +147,10 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('many rows in PostgreS
     }
     expect(written).toBe(100_000)
     const changed = rows.map((row, place) => (place % 100 === 0 ? aRow(place, { image: 'new' }) : row))
-    expect(await sink.deliver(deliveryOf(west, at(n + 1), changed), signal)).toMatchObject({ written: 1000, removed: 0 })
+    expect(await sink.deliver(deliveryOf(west, at(n + 1), changed), signal)).toMatchObject({
+      written: 1000,
+      removed: 0,
+    })
     expect(await place.count()).toBe(100_000)
   }, 600_000)
 })

@@ -1,5 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
-import { comparePositions, type Delivery, type Position, type Receipt, type Writing } from '../sink.ts'
+import {
+  comparePositions,
+  type Delivery,
+  type Position,
+  type Receipt,
+  SinkError,
+  type Waits,
+  type Writing,
+} from '../sink.ts'
 import { apply, type Bounds } from './apply.ts'
 import type { Session } from './connection.ts'
 import type { Tables } from './identifiers.ts'
@@ -20,7 +28,7 @@ import {
 /** What a delivery did. `waits`: why it is not done yet; what it wrote holds all the same. */
 export interface Delivered {
   readonly receipt: Receipt
-  readonly waits?: string
+  readonly waits?: Waits
   /** to be called when the transaction holds */
   readonly held?: () => void
 }
@@ -28,7 +36,7 @@ export interface Delivered {
 /** What came of taking an inventory away. */
 export interface Removed {
   /** why it is not done yet */
-  readonly waits?: string
+  readonly waits?: Waits
   /** part of it is gone; the rest is for another transaction */
   readonly isCut?: boolean
 }
@@ -40,6 +48,9 @@ export interface TableWriter {
   /** Says goodbye; absent where there is nobody to say it to. */
   readonly leave?: ((session: Session) => Promise<void>) | undefined
 }
+
+/** Longer than two clocks differ over the time of a silence, ms. */
+const SURELY_MS = 250
 
 /** So many rows are looked at before others have their turn. */
 const TURN = 2000
@@ -96,7 +107,7 @@ export class OwnTables implements TableWriter {
     this.#wrote(writing, position)
     return {
       receipt: { position: reached, ...applied, ...(isCut && { isPartial: true }) },
-      ...(waits && { waits: waitsFor(held, this.#silenceMs) }),
+      ...(waits && { waits: waitsFor(held, isNew, this.#silenceMs) }),
     }
   }
 
@@ -110,14 +121,14 @@ export class OwnTables implements TableWriter {
       { ownEpochs: this.#epochsOf(writing), silenceMs: this.#silenceMs },
     )
     if (standing.may === 'nothing') return {}
-    if (standing.may === 'conflict') return { waits: standing.sentence }
+    if (standing.may === 'conflict') throw new SinkError('transient', standing.sentence)
     const tables = this.#tables
     const none = { writing, position, generation: 0, checksum: '', itemCount: 0 }
     const writer = { writer: this.#writer, isTakeover: standing.isTakeover }
     if (!standing.mayDelete) {
       const former = held.writer
       await noteWritten(session, tables, none, { ...writer, complete: false, removed: false, former })
-      return { waits: waitsFor(held, this.#silenceMs) }
+      return { waits: waitsFor(held, standing.isTakeover, this.#silenceMs) }
     }
     const claims = new Differences(session, tables, { ...none, rows: () => [] })
     const { isCut } = await apply({ session, tables, writing, position, bounds }, claims.found(true))
@@ -167,8 +178,16 @@ const isHeld = (held: Held, { position, complete }: Delivery): boolean =>
 const isEqual = (held: Held, { checksum, itemCount }: Delivery): boolean =>
   held.checksum === checksum && held.itemCount === itemCount
 
-const waitsFor = (held: Held | undefined, silenceMs: number): string =>
-  `what is gone is deleted once ${held?.former ?? held?.writer ?? 'the former agent'}, which wrote them and did not say goodbye, was silent for ${Math.ceil(silenceMs / 1000)} s: it might be another cluster under the same name`
+/** What is gone waits for the silence of who wrote before, counted from the takeover, or from when a rival was heard last. */
+function waitsFor(held: Held | undefined, isTakeover: boolean, silenceMs: number): Waits {
+  const quietMs = held && !isTakeover ? Math.min(held.takenOverMs, held.rivalMs ?? Number.POSITIVE_INFINITY) : 0
+  const former = held?.former ?? held?.writer ?? 'the former agent'
+  return {
+    message: `what is gone is deleted once ${former}, which wrote them and did not say goodbye, was silent for ${Math.ceil(silenceMs / 1000)} s: it might be another cluster under the same name`,
+    // The silence must be over by the clock of the server, which is not ours.
+    ms: Math.max(0, silenceMs - quietMs) + SURELY_MS,
+  }
+}
 
 async function* none(): AsyncGenerator<Change> {
   // No difference.

@@ -303,20 +303,36 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('a sink in PostgreSQL'
       closed(await deliveredBy('killed', rowsTo(5), 1))
       const sink = closed(place.sink('west', { silenceMs }))
       const next = [...rowsTo(2), aRow(9)]
-      const first = await failure(sink.deliver(deliveryOf(west, at(1, 2), next), signal))
-      expect(first).toMatchObject({ code: 'sink_transient', message: expect.stringContaining('did not say goodbye') })
+      const first = await sink.deliver(deliveryOf(west, at(1, 2), next), signal)
+      expect(first).toMatchObject({
+        written: 1,
+        removed: 0,
+        waits: { message: expect.stringContaining('did not say goodbye') },
+      })
       expect(await place.count()).toBe(6)
-      await expect
-        .poll(() => sink.deliver(deliveryOf(west, at(1, 2), next), signal).catch(() => undefined))
-        .toMatchObject({ removed: 3 })
+      const { ms = 0 } = first.waits ?? {}
+      expect(ms).toBeGreaterThan(silenceMs - 1)
+      await later(ms)
+      expect(await sink.deliver(deliveryOf(west, at(2, 2), next), signal)).toMatchObject({ removed: 3 })
       expect(await place.count()).toBe(3)
+    })
+
+    it('says how long is left of the silence, and that of a removal, too', async () => {
+      closed(await deliveredBy('killed', rowsTo(5), 1))
+      const sink = closed(place.sink('west', { silenceMs: 5000 }))
+      await sink.deliver(deliveryOf(west, at(1, 2), rowsTo(2)), signal)
+      await server.query(`update ${table('_writers')} set taken_over_at = taken_over_at - interval '4 seconds'`)
+      const { waits } = await sink.deliver(deliveryOf(west, at(2, 2), rowsTo(2)), signal)
+      expect(waits?.ms).toBeLessThan(1500)
+      const refused = await failure(sink.remove(west, at(3, 2), signal))
+      expect(refused).toMatchObject({ code: 'sink_transient', retryAfterMs: expect.any(Number) })
     })
 
     it('tells both, and neither deletes, while both are there; the later one goes on when the other is gone', async () => {
       const one = await deliveredBy('one', rowsTo(5), 1)
       const two = closed(place.sink('west', { writer: 'two', silenceMs }))
       const ofTwo = [aRow(100)]
-      await failure(two.deliver(deliveryOf(west, at(1, 2), ofTwo), signal))
+      await two.deliver(deliveryOf(west, at(1, 2), ofTwo), signal)
       const started = Date.now()
       let told: { one?: string | undefined; two?: string | undefined } = {}
       for (let n = 2; !(told.one && told.two) && Date.now() - started < 20_000; n++) {

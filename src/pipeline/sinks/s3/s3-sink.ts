@@ -1,4 +1,3 @@
-import { addressKind } from '#outbound'
 import {
   type DocumentFile,
   type DocumentLayout,
@@ -55,9 +54,6 @@ export class S3Sink implements Sink {
     try {
       await this.#store.write(TEST_OBJECT, 'written by a connection test\n', 'text/plain', signal)
       await this.#store.delete(TEST_OBJECT, signal)
-      const addresses = await this.#context.guard.addresses(this.#bucket.host, signal)
-      if (addresses.some((address) => addressKind(address) === 'loopback'))
-        warnings.push('it is on the machine of the agent, which SINK_ALLOW_LOOPBACK opens')
       return { verified: true, message: `the bucket ${this.#bucket.bucket} may be written to`, warnings }
     } catch (error) {
       signal.throwIfAborted()

@@ -13,6 +13,7 @@ export interface Place {
     more?: Partial<SinkContext> & {
       spec?: object
       dsn?: string
+      caBundle?: string
       silenceMs?: number
       pieceMs?: number
       transactionMs?: number
@@ -32,12 +33,13 @@ export async function aPlace(server: TestPostgres, table = 'inventory'): Promise
   await server.query(`create schema ${schema} authorization app`)
   return {
     schema,
-    sink: (cluster, { spec, dsn = server.dsn(), silenceMs, pieceMs, transactionMs, ...context } = {}) => {
+    sink: (cluster, { spec, dsn = server.dsn(), caBundle, silenceMs, pieceMs, transactionMs, ...context } = {}) => {
       const declaration: DatabaseDeclaration = {
         namespace: 'team-a',
         name: 'warehouse',
         cluster,
         credentials: { dsn: Buffer.from(dsn) },
+        ...(caBundle !== undefined && { caBundle }),
         spec: { type: 'postgres', postgres: { databaseRef: { name: 'warehouse' }, table, schema }, ...spec },
       }
       return new PostgresSink(declaration, contextOf(context), { silenceMs, pieceMs, transactionMs })
