@@ -23,7 +23,7 @@ export interface Applied {
 export interface Bounds {
   /** rows of one statement */
   readonly rows: number
-  /** after so long no further rows are begun, ms */
+  /** after so long of writing no further rows are begun, ms */
   readonly ms: number
 }
 
@@ -54,11 +54,13 @@ export async function apply(target: Target, changes: AsyncGenerator<Change>): Pr
   for (; !next.done && held.length < ORDERED; next = await changes.next()) held.push(next.value)
   if (held.length === 0) return done
   await lockCluster(next.done ? '_shared' : '')
+  // Finding what differs is not writing it, and takes as long again for each piece: it may take twice the time.
+  const until = Math.min(performance.now() + bounds.ms, startedAt + 3 * bounds.ms)
   const batch = new Batch(target, done)
   for await (const change of sorted(held, next, changes)) {
     if (batch.isFull) {
       await batch.write()
-      if (performance.now() - startedAt >= bounds.ms) return { ...done, isCut: true }
+      if (performance.now() >= until) return { ...done, isCut: true }
     }
     batch.add(change)
   }
@@ -156,10 +158,12 @@ where held.attributes_hash <> excluded.attributes_hash`,
       }),
     )
     const { count } = await session.query(
-      `delete from ${tables.claims} c
-using jsonb_to_recordset($1::jsonb) as r (tn text, t text, ns text, n text, u text)
-where c.cluster = $2 and c.inventory_namespace = $3 and c.inventory_name = $4
-  and c.target_namespace = r.tn and c.target_name = r.t and c.namespace = r.ns and c.name = r.n and c.uid = r.u`,
+      `delete from ${tables.claims} where ctid = any (array(
+  select c.ctid from jsonb_to_recordset($1::jsonb) as r (tn text, t text, ns text, n text, u text)
+  cross join lateral (
+    select ctid from ${tables.claims} c where c.cluster = $2 and c.inventory_namespace = $3 and c.inventory_name = $4
+      and c.target_namespace = r.tn and c.target_name = r.t and c.namespace = r.ns and c.name = r.n and c.uid = r.u limit 1
+  ) c))`,
       [JSON.stringify(keys), ...valuesOf(writing)],
     )
     this.#done.removed += count
@@ -172,45 +176,57 @@ where c.cluster = $2 and c.inventory_namespace = $3 and c.inventory_name = $4
     )
     const values = [keys, writing.cluster, String(position.epoch), String(position.sequence)]
     // What is there is only locked by this, in the order of the keys. What has no claim is made and taken away again below.
-    const { count: made } = await session.query(
-      `insert into ${tables.resources} as held
-  (cluster, namespace, name, uid, api_group, api_version, kind, payload, payload_hash, schema_version, epoch, sequence, exported_at)
-select $2, s.ns, s.n, s.u, coalesce(s.api_group, ''), coalesce(s.api_version, ''), coalesce(s.kind, ''),
-  coalesce(s.payload, '{}'), coalesce(s.attributes_hash, ''), '${KOLLECT_API_VERSION}', $3::bigint, $4::bigint, clock_timestamp()
-from (${this.#smallestClaims('left join')}) s
-order by s.ns collate "C", s.n collate "C", s.u collate "C"
-on conflict (cluster, namespace, name, uid) do update set cluster = held.cluster where false`,
-      values,
-    )
+    const { count: made } = await session.query(this.#show('left join', 'cluster = held.cluster where false'), values)
     // What was made just now shows its smallest claim already; who adds a smaller one waits for this transaction.
     if (made === this.#resources.size && this.#removed.size === 0) return
-    await session.query(
-      `update ${tables.resources} held set api_group = s.api_group, api_version = s.api_version, kind = s.kind, payload = s.payload,
-  payload_hash = s.attributes_hash, schema_version = '${KOLLECT_API_VERSION}', epoch = $3::bigint, sequence = $4::bigint, exported_at = clock_timestamp()
-from (${this.#smallestClaims('join')}) s
-where held.cluster = $2 and held.namespace = s.ns and held.name = s.n and held.uid = s.u and held.payload_hash <> s.attributes_hash`,
-      values,
-    )
+    const columns = [
+      'api_group',
+      'api_version',
+      'kind',
+      'payload',
+      'payload_hash',
+      'schema_version',
+      'epoch',
+      'sequence',
+    ]
+    const set = [...columns, 'exported_at'].map((column) => `${column} = excluded.${column}`).join(', ')
+    await session.query(this.#show('join', `${set} where held.payload_hash <> excluded.payload_hash`), values)
     if (this.#removed.size === 0) return
     await session.query(
-      `delete from ${tables.resources} held
-using jsonb_to_recordset($1::jsonb) as k (ns text, n text, u text)
-where held.cluster = $2 and held.namespace = k.ns and held.name = k.n and held.uid = k.u and not exists (
-  select 1 from ${tables.claims} c where c.cluster = held.cluster and c.uid = held.uid and c.namespace = held.namespace and c.name = held.name)`,
+      `delete from ${tables.resources} where ctid = any (array(
+  select held.ctid from jsonb_to_recordset($1::jsonb) as k (ns text, n text, u text)
+  cross join lateral (
+    select ctid from ${tables.resources} held
+    where held.cluster = $2 and held.namespace = k.ns and held.name = k.n and held.uid = k.u limit 1
+  ) held
+  where not exists (select from (
+    select 1 from ${tables.claims} c where c.cluster = $2 and c.uid = k.u and c.namespace = k.ns and c.name = k.n limit 1
+  ) any_claim)))`,
       [keys, writing.cluster],
     )
   }
 
-  /** For each resource its smallest claim, by the bytes of the claim's key. Its columns keep their collation, as indexes need it. */
-  #smallestClaims(join: 'join' | 'left join'): string {
+  /**
+   * Puts for each resource its smallest claim, by the bytes of the claim's key. Each is looked up by itself (`lateral … limit`): joined, the
+   * server would read every claim of a cluster that its statistics do not know yet, for each statement.
+   */
+  #show(join: 'join' | 'left join', conflict: string): string {
+    const { resources, claims } = this.#target.tables
     const key = ['inventory_namespace', 'inventory_name', 'target_namespace', 'target_name']
-    return `select distinct on (k.ns collate "C", k.n collate "C", k.u collate "C") k.ns, k.n, k.u,
-    c.api_group, c.api_version, c.kind, c.attributes_hash,
+    return `insert into ${resources} as held
+  (cluster, namespace, name, uid, api_group, api_version, kind, payload, payload_hash, schema_version, epoch, sequence, exported_at)
+select $2, k.ns, k.n, k.u, coalesce(c.api_group, ''), coalesce(c.api_version, ''), coalesce(c.kind, ''),
+  coalesce(c.payload, '{}'), coalesce(c.attributes_hash, ''), '${KOLLECT_API_VERSION}', $3::bigint, $4::bigint, clock_timestamp()
+from jsonb_to_recordset($1::jsonb) as k (ns text, n text, u text)
+${join} lateral (
+  select c.api_group, c.api_version, c.kind, c.attributes_hash,
     jsonb_build_object('namespace', c.namespace, 'name', c.name, 'version', c.api_version, 'kind', c.kind, 'uid', c.uid, 'attributes', c.attributes)
       || case when c.api_group = '' then '{}'::jsonb else jsonb_build_object('group', c.api_group) end as payload
-  from jsonb_to_recordset($1::jsonb) as k (ns text, n text, u text)
-  ${join} ${this.#target.tables.claims} c on c.cluster = $2 and c.uid = k.u and c.namespace = k.ns and c.name = k.n
-  order by k.ns collate "C", k.n collate "C", k.u collate "C", ${key.map((column) => `c.${column} collate "C"`).join(', ')}`
+  from ${claims} c where c.cluster = $2 and c.uid = k.u and c.namespace = k.ns and c.name = k.n
+  order by ${key.map((column) => `c.${column} collate "C"`).join(', ')} limit 1
+) c on true
+order by k.ns collate "C", k.n collate "C", k.u collate "C"
+on conflict (cluster, namespace, name, uid) do update set ${conflict}`
   }
 }
 
