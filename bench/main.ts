@@ -97,6 +97,12 @@ const benches: Readonly<Record<string, Bench>> = {
     arguments: '--rows 10000,100000 --changes 300 --writers 50 --each 10000 --seconds 60',
     load: () => import('./sinks.ts'),
   },
+  inventory: {
+    summary:
+      'one agent without a hub from a kube-apiserver full of Deployments to PostgreSQL: start, changes, memory, rows written',
+    arguments: '--rows 10000,100000 --seconds 60',
+    load: () => import('./inventory.ts'),
+  },
   sealing: {
     summary: 'Secrets written into the embedded API and read at its start: sealed, and in the clear',
     arguments: '--objects 20000 --bytes 1000 --runs 5',
@@ -120,7 +126,7 @@ function help(): string {
   const lines = Object.entries(benches).map(
     ([name, bench]) => `  ${name.padEnd(13)}${bench.summary}\n               ${bench.arguments}`,
   )
-  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, fanout, rounds, start, history, access, metricsource, live, join, steps, table, sinks, sealing, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
+  return `npm run bench <name> [-- arguments]\n\n${lines.join('\n')}\n\nThe arguments shown are the defaults; pull, fanout, rounds, start, history, access, metricsource, live, join, steps, table, sinks, inventory, sealing, query and redis-steps also take --no-write, which leaves the results page alone.\nbench/README.md tells how each measures.\n`
 }
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

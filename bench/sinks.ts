@@ -110,9 +110,7 @@ async function manyWriters(server: TestPostgres, writers: number, each: number, 
   })
   const began = performance.now()
   const loadOne = pLimit(4)
-  await Promise.all(
-    fleet.map(({ sink, inventory }) => loadOne(() => delivered(sink, inventory, undefined))),
-  )
+  await Promise.all(fleet.map(({ sink, inventory }) => loadOne(() => delivered(sink, inventory, undefined))))
   const load = performance.now() - began
   const times: number[] = []
   const rounds = 3

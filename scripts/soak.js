@@ -48,6 +48,13 @@ const runs = {
     what: "the hub's CAs rotate under members at work, which renew and are never refused: [members = 500]",
     settings: ([members = 500]) => ({ ROTATION_MEMBERS: members }),
   },
+  inventory: {
+    test: 'test/journeys/inventory-counts.test.ts',
+    what: 'an agent of many objects that is killed at every step, and no row deleted; two changes a second into git, and at most 12 commits: [kills = 20] [rows = 10000] [seconds = 600]',
+    settings: ([kills = 20, rows = 10_000, seconds = 600]) => ({
+      ...{ INVENTORY_KILLS: kills, INVENTORY_ROWS: rows, INVENTORY_HISTORY_S: seconds },
+    }),
+  },
   nats: {
     test: 'test/journeys/nats.test.ts',
     what: 'NATS, hub and agent restarted and a member away, and a consumer sees nothing twice: [seconds away = 80]',
