@@ -109,7 +109,7 @@ export async function kubernetesHub(folder: string, options: KubernetesHubOption
     ])
       await kubectl(['apply', '--server-side', ...from])
     await kubectl(['wait', '--for=condition=Established', 'crd', '--all'])
-    const component = ['shared-roles', 'role', 'deciders', 'webhooks-service'].flatMap((name) => [
+    const component = ['shared-roles', 'role', 'deciders', 'connectors', 'webhooks-service'].flatMap((name) => [
       '-f',
       `deploy/components/members/${name}.yaml`,
     ])
@@ -200,7 +200,7 @@ export function noOwnAddress(): string | undefined {
 }
 
 /** What the cluster's own controller makes of the Service and the pods of the manager. */
-function behindService({ host, port }: { readonly host: string; readonly port: number }): string {
+export function behindService({ host, port }: { readonly host: string; readonly port: number }): string {
   const metadata = { namespace: 'clusterpulse', labels: { 'kubernetes.io/service-name': 'clusterpulse-webhooks' } }
   const ports = [{ name: 'https', port, protocol: 'TCP' }]
   return [

@@ -76,7 +76,7 @@ export class Pods implements AsyncDisposable {
     this.empty = join(folder, 'empty')
   }
 
-  /** @param names of pods, by their number, as every pod resolves them. The cluster is its own members, too: the contexts `east` and `edge-7`. */
+  /** @param names of pods, by their number, as every pod resolves them. The cluster is its own members, too: the contexts `east`, `edge-7` and `edge-9`. */
   static async open(names: Readonly<Record<string, number>>): Promise<Pods> {
     const folder = mkdtempSync(join(tmpdir(), 'pods-'))
     chmodSync(folder, 0o755)
@@ -100,7 +100,9 @@ export class Pods implements AsyncDisposable {
     const relaying = pods.keep(program(process.execPath, ['-e', relay]))
     await relaying.says(/relays/)
     const kubeconfig = real.kubeconfig.replace(real.access.server, `https://${pods.address(1)}`)
-    const contexts = ['east', 'edge-7'].map((name) => `- name: ${name}\n  context: { cluster: real, user: admin }\n`)
+    const contexts = ['east', 'edge-7', 'edge-9'].map(
+      (name) => `- name: ${name}\n  context: { cluster: real, user: admin }\n`,
+    )
     writeFileSync(pods.kubeconfig, kubeconfig + contexts.join(''))
     return pods
   }

@@ -114,7 +114,7 @@ const pages = [
   ['oidc', 'trusted-proxy'],
   ['openshift-page', 'openshift-groups'],
 ]
-const besides = [[], ['history', 'token-review', 'monitoring', 'members']]
+const besides = [[], ['history', 'token-review', 'monitoring', 'members', 'audit']]
 const combinations: readonly (readonly string[])[] = [
   ...ways.flatMap((way) => pages.flatMap((page) => besides.map((more) => [...way, ...page, ...more]))),
   ...components.filter((name) => name !== 'fixed-user').map((name) => [name]),
@@ -431,6 +431,17 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
           const taken = kubectl(['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', '-'], text)
           expect(taken.status, taken.said).toBe(0)
           expect(taken.said).not.toMatch(/warning/i)
+        }
+        // What a server fills in where a field is absent stands in the way of nothing that is added later.
+        const deployments = (manifests: readonly Manifest[]) =>
+          of('Deployment', manifests)
+            .map((one) => JSON.stringify(one))
+            .join('\n---\n')
+        const first = kubectl(['apply', '--server-side', '-f', '-'], deployments(all.get('base') ?? []))
+        expect(first.status, first.said).toBe(0)
+        for (const names of [['audit'], ['history', 'audit']]) {
+          const added = kubectl(['apply', '--server-side', '--dry-run=server', '-f', '-'], deployments(combined(names)))
+          expect(added.status, added.said).toBe(0)
         }
         // That they are looked at: a wrong one of each is refused.
         for (const [apiVersion, kind, spec] of [

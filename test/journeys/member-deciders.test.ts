@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -97,5 +97,37 @@ describe.skipIf(why !== undefined)(
       const mine = trail.filter(({ route, kind }) => /members\/:name/.test(route) && kind === 'administration')
       expect(mine).toMatchObject([{ username: 'system:serviceaccount:default:ann', resource: 'managedcluster edge' }])
     }, 600_000)
+
+    it('makes join tokens with a role that reads no Secret, and accepts ahead with that of who decides', async () => {
+      await kubectl(['create', 'serviceaccount', 'eve'])
+      const admin = await readFile(hub.kubeconfig, 'utf8')
+      const own = join(folder, 'eve.yaml')
+      await writeFile(own, admin.replace(/token: .*/, `token: ${await tokenOf('eve')}`), { mode: 0o600 })
+      const connects = async (...args: string[]) => {
+        const run = clusterpulse(['connect', ...args, '--kubeconfig', own])
+        return { code: await run.ended(), out: run.stdout(), err: run.stderr() }
+      }
+      const refused = await connects('north')
+      expect(refused.code).toBe(1)
+      expect(refused.err).toMatch(/forbidden/)
+      const bind = ['create', 'rolebinding', 'eve-connects', '--role=clusterpulse-connectors']
+      await kubectl(['-n', 'clusterpulse', ...bind, '--serviceaccount=default:eve'])
+      expect(await connects('north')).toMatchObject({ code: 0, out: expect.stringContaining('cpj1_') })
+      const manifest = await connects('north', '-o', 'manifest')
+      expect([manifest.code, manifest.out.includes('kind: Deployment')], manifest.err).toEqual([0, true])
+      const may = (...words: string[]) =>
+        kubectl(['auth', 'can-i', ...words, '-n', 'clusterpulse', '--as=system:serviceaccount:default:eve']).catch(
+          (error: unknown) => String(error),
+        )
+      expect(await may('get', 'secrets')).toMatch(/no$/m)
+      expect(await may('list', 'secrets')).toMatch(/no$/m)
+
+      const ahead = await connects('north', '--accept')
+      expect([ahead.code, /managedclusters/.test(ahead.err)], ahead.err).toEqual([1, true])
+      const decide = ['create', 'clusterrolebinding', 'eve-decides', '--clusterrole=clusterpulse-member-deciders']
+      await kubectl([...decide, '--serviceaccount=default:eve'])
+      expect(await connects('north', '--accept')).toMatchObject({ code: 0 })
+      expect(await kubectl(['get', 'managedcluster', 'north', '-o', 'jsonpath={.spec.hubAcceptsClient}'])).toBe('true')
+    }, 300_000)
   },
 )

@@ -53,6 +53,12 @@ describe('audit verify', () => {
     expect(await auditReport(path, { key: 'secret', expect: `3${anchor.slice(1)}` })).toMatchObject({ ok: false })
   })
 
+  it('says of a keyed trail that is read without its key that it lacks that', async () => {
+    const { ok, text } = await auditReport(path, {})
+    expect([ok, text]).toEqual([false, expect.stringMatching(/^AUDIT_KEY is not set/m)])
+    expect((await auditReport(path, { key: 'another' })).text).not.toContain('AUDIT_KEY is not set')
+  })
+
   it.each(['', '2', 'x:y', '2:zz'])('refuses %j as an anchor and says what it takes', async (expected) => {
     await expect(auditReport(path, { key: 'secret', expect: expected })).rejects.toThrow(/SEQ:HASH/)
   })

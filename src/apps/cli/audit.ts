@@ -26,7 +26,9 @@ export async function auditReport(
   // Of a file that is not there no line is to be named.
   if (fault?.line === 0) return { ok, text: `clusterpulse: ${fault.file}: ${fault.why}\n` }
   const where = fault ? `${fault.file}, line ${fault.line}: ${fault.why}` : file
-  return { ok, text: `clusterpulse: ${where} (${entries} entries before it are whole)\n${lines}` }
+  // Of a trail that is keyed no line verifies without the key.
+  const keyless = key ? '' : 'AUDIT_KEY is not set: the trail of a hub that has one verifies with the same alone\n'
+  return { ok, text: `clusterpulse: ${where} (${entries} entries before it are whole)\n${keyless}${lines}` }
 }
 
 function anchorOf(text: string): { seq: number; hash: string } {

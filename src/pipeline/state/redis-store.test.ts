@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Change, type NodeDocument, type ResourceListSettings, StoreUnavailableError, Table } from '#model'
+import { silentLogger } from '#runtime'
 import { entriesOf } from '../../platform/redis/testing/entries.ts'
 import { RedisMirror } from './mirror.ts'
 import { namesText } from './redis-names.ts'
@@ -502,6 +503,17 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
         async () => (await redis.exists('clusterpulse:generation').catch(() => 0)) === 1,
       )
       expect(await redis.smembers('cluster:west:nodes')).toHaveLength(3)
+    })
+
+    it('warns of what Redis has lost, and not of a first start, where there was nothing to lose', async () => {
+      const warned: string[] = []
+      const logger = { ...silentLogger, warn: (_: object, text?: string) => void warned.push(text ?? '') }
+      await using store = await open({ logger })
+      await written(store, [connected(west), full(1)], 1)
+      expect(warned).toEqual([])
+      await redis.flushall()
+      await eventually('it is all there again', async () => (await redis.exists('cluster:west:spec')) === 1)
+      expect(warned).toContain('Redis does not hold our data: all of it is written again')
     })
 
     it('writes again whatever key or entry alone is lost, each within a look', async () => {

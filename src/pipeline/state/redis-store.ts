@@ -577,7 +577,11 @@ export class RedisStateStore implements StateStore {
       const after = draft.clusters.has(name) ? draft.clusters.get(name) : this.#memory.cluster(name)
       return after ? [wholly(after)] : []
     })
-    this.#logger.warn({ clusters: states.length }, 'Redis does not hold our data: all of it is written again')
+    const facts = { clusters: states.length }
+    // At a first start nothing was lost: this process found none of it there.
+    if (this.#generation === undefined)
+      this.#logger.info(facts, 'Redis holds nothing of this hub yet, or not all of it: it is written')
+    else this.#logger.warn(facts, 'Redis does not hold our data: all of it is written again')
     // That is among it; what comes meanwhile is a step from here.
     const unwritten = this.#unwritten
     this.#unwritten = new Map()

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { silentLogger } from '#runtime'
 import { ManualClock } from '../controller/testing/manual-clock.ts'
 import {
   Authority,
@@ -85,6 +86,15 @@ describe('the hub’s CA', () => {
     expect(text).toMatch(/Certificate Sign, CRL Sign/)
     expect(text).toMatch(/NIST CURVE: P-256/)
     expect((first?.endsMs ?? 0) - START).toBe(3650 * DAY_MS)
+  })
+
+  it('says of the first that it is made, and only of a later one that it takes over', async () => {
+    const said: string[] = []
+    const info = (_: object, text?: string) => void said.push(text ?? '')
+    const authority = await openIn(aFolder(), { logger: { ...silentLogger, info } })
+    expect(said).toEqual(['the CA that signs members is made: this hub had none'])
+    await authority.rotate()
+    expect(said.at(-1)).toMatch(/^a new CA takes over from the hub's former one/)
   })
 
   it.each([

@@ -194,8 +194,14 @@ export class Authority {
     if (this.#options.given)
       throw new AuthorityUnusableError("the hub's CA is given by files: give it another one to rotate it")
     const entry = await this.#newEntry(this.#now() + activeAfterMs)
+    const isFirst = this.#held.document.authorities.length === 0
     await this.#change((document) => ({ ...document, authorities: [...document.authorities, entry] }))
-    this.#options.logger.info({ id: entry.id }, "a new CA takes over from the hub's former one, which stays trusted")
+    this.#options.logger.info(
+      { id: entry.id },
+      isFirst
+        ? 'the CA that signs members is made: this hub had none'
+        : "a new CA takes over from the hub's former one, which stays trusted",
+    )
     const root = this.roots().find(({ id }) => id === entry.id)
     if (!root) throw new AuthorityChangedError()
     return root

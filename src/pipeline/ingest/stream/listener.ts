@@ -61,6 +61,8 @@ export class Listener implements AsyncDisposable {
   #tls: TlsServer | undefined
   #reload: NodeJS.Timeout | undefined
   #fingerprint = ''
+  /** the certificate that is shown, PEM */
+  #shown = ''
   #isDoubtful = false
   #unverified = 0
   #unverifiedSaidAt = Number.NEGATIVE_INFINITY
@@ -184,6 +186,7 @@ export class Listener implements AsyncDisposable {
     invariant(read, 'there is none that it could be equal to')
     const { context, fingerprint } = read
     this.#fingerprint = fingerprint
+    this.#shown = context.cert
     const tls = createTlsServer({
       ...context,
       minVersion: 'TLSv1.2',
@@ -248,7 +251,14 @@ export class Listener implements AsyncDisposable {
       const { context, fingerprint } = read
       this.#tls?.setSecureContext({ ...context, minVersion: 'TLSv1.2' })
       this.#fingerprint = fingerprint
-      this.#options.logger.info({ certificate: files.certFile }, 'the certificate of the agents listener was renewed')
+      const isRenewed = context.cert !== this.#shown
+      this.#shown = context.cert
+      this.#options.logger.info(
+        { certificate: files.certFile },
+        isRenewed
+          ? 'the certificate of the agents listener was renewed'
+          : 'the agents listener knows the CAs of members that count now',
+      )
     } catch (error) {
       // Files are replaced one after the other: between the two they are no pair. The old ones serve on.
       this.#options.logger.warn(
