@@ -539,6 +539,27 @@ for (const { title, skip, open } of clusters) {
     )
 
     onEmbedded(
+      'go on as soon as a sink that somebody had to mend answers again, not an hour later',
+      async () => {
+        const one = new MemoryPlace()
+        one.trouble = 'terminal'
+        one.probeSays = { verified: false, message: 'the password is wrong', warnings: [] }
+        const agent = await anAgent({ one })
+        await aDatabase('one')
+        await anInventory()
+        agent.rows().put([aRow('a')])
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Degraded')).toBe('True/ExportTerminal')
+        await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('False/ConnectionTestFailed')
+        // Mended at the sink: no object of ours changes.
+        one.trouble = undefined
+        one.probeSays = { verified: true, message: 'it answers', warnings: [] }
+        await expect.poll(() => stateOf('Synced'), { timeout: 90_000 }).toBe('True/Exported')
+      },
+      180_000,
+    )
+
+    onEmbedded(
       'show a preview of an inventory that names the sink, where there is one',
       async () => {
         const one = new MemoryPlace()

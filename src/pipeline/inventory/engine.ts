@@ -7,7 +7,7 @@ import { type SinkContext, type SinkFamily, SinkPool } from '#sinks'
 import { InventoryView } from './api/view.ts'
 import { SinkHealth } from './bindings/sink-health.ts'
 import type { BindingView } from './bindings/view.ts'
-import { SinkDirectory, type SinkPlace } from './declared/sink-directory.ts'
+import { SinkDirectory } from './declared/sink-directory.ts'
 import { ExportMetrics, type Lag } from './metrics.ts'
 import { type InventoryInformers, inventoryResources } from './objects.ts'
 import { ConnectionTestReconciler } from './reconcile/connection-tests.ts'
@@ -19,6 +19,7 @@ import { changesChoice, keysOf, onSpecOrAnnotations } from './reconcile/triggers
 import { ReconcileMetrics } from './reconcile-metrics.ts'
 import { measureRows } from './row-metrics.ts'
 import type { RowSink } from './rows.ts'
+import type { SinkPlace } from './sink-place.ts'
 import { DirtySet, RowStore } from './store/index.ts'
 
 /** What inventories and sinks of one cluster need to run. */
@@ -142,6 +143,9 @@ export class InventoryEngine implements AsyncDisposable {
         cluster: options.cluster,
         logger,
         health,
+        onAnswer: (place) => {
+          for (const { reconciler } of inventories) reconciler.answered(place)
+        },
         inventoryAt: (place) => inventoryAt(place, informers),
         scopesOf: (namespace) => informers.scopes.list().filter(({ metadata }) => metadata.namespace === namespace),
       })

@@ -79,7 +79,11 @@ export const sinkFields = {
       { description: 'how its certificate is verified' },
     ),
   ),
-  connectionTest: Type.Optional(Type.Boolean({ description: 'look at the sink after each change, when exports fail or go on again, and each hour; default: true' })),
+  connectionTest: Type.Optional(
+    Type.Boolean({
+      description: 'look at the sink after each change, when exports fail or go on again, and each hour; default: true',
+    }),
+  ),
   cluster: Type.Optional(
     Text(
       63,

@@ -10,7 +10,6 @@ import {
   type Writing,
 } from '#sinks'
 import type { Given, Snapshot, SnapshotChanges } from '../compose.ts'
-import type { SinkPlace } from '../declared/sink-directory.ts'
 import type { ExportMetrics } from '../metrics.ts'
 import {
   type BindingState,
@@ -26,6 +25,7 @@ import {
   seeded,
   touched,
 } from '../schedule.ts'
+import type { SinkPlace } from '../sink-place.ts'
 import type { BindingPlan, ReadySink } from './plan.ts'
 import type { SinkHealth } from './sink-health.ts'
 import type { BindingView, RemovalView } from './view.ts'
@@ -118,7 +118,7 @@ export class Binding implements AsyncDisposable {
   follow(plan: BindingPlan, isSuspended: boolean): void {
     const before = this.#plan
     if (before.namespace !== plan.namespace || plan.target.kind === 'blocked')
-      this.#options.health.left(this.#place, this.#inventory)
+      this.#options.health.left(this.place, this.#inventory)
     this.#isSuspended = isSuspended
     this.#plan = plan
     this.#aim(plan, isSuspended ? 'rest' : 'export')
@@ -205,10 +205,11 @@ export class Binding implements AsyncDisposable {
     this.#stop.abort()
     this.#wake.now()
     await this.#run
-    this.#options.health.left(this.#place, this.#inventory)
+    this.#options.health.left(this.place, this.#inventory)
   }
 
-  get #place(): SinkPlace {
+  /** the sink */
+  get place(): SinkPlace {
     const { family, namespace, sinkName } = this.#plan
     return { family, namespace, name: sinkName }
   }
@@ -336,7 +337,7 @@ export class Binding implements AsyncDisposable {
     const isNews = !isHeartbeat || waits !== undefined || this.#failure !== undefined
     this.#failure = undefined
     this.#waits = waits?.message
-    health.took(this.#place, this.#inventory, snapshot.itemCount)
+    health.took(this.place, this.#inventory, snapshot.itemCount)
     // What changed while it was on its way is what the sink lacks now.
     const before = this.#behindSince
     this.#behindSince = waits || (before !== undefined && before > takenAt) ? before : undefined
@@ -402,7 +403,7 @@ export class Binding implements AsyncDisposable {
     const position = source.nextPosition()
     await pool.use(sink.object, (open, signal) => open.remove(writing, position, signal), this.#stop.signal)
     this.#removal = { kind: 'done' }
-    this.#options.health.left(this.#place, this.#inventory)
+    this.#options.health.left(this.place, this.#inventory)
     onChange()
     return undefined
   }
@@ -439,7 +440,7 @@ export class Binding implements AsyncDisposable {
     this.#state = failed(this.#state, errorClass, clock.now(), random())
     this.#failure = { reason, message }
     this.#waits = undefined
-    health.refused(this.#place, this.#inventory, this.#failure)
+    health.refused(this.place, this.#inventory, this.#failure)
     if (this.#goal.kind === 'remove') this.#removal = { kind: 'failed', message, errorClass }
     onChange()
   }

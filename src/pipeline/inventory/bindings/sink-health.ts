@@ -1,5 +1,5 @@
 import type { Logger } from '#runtime'
-import { placeText, type SinkPlace } from '../declared/sink-directory.ts'
+import { placeText, type SinkPlace } from '../sink-place.ts'
 
 /** Why a sink did not take what it was given. */
 export interface Trouble {

@@ -1,19 +1,10 @@
-import type { SinkFamily } from '#sinks'
 import type { FoundSink } from '../bindings/plan.ts'
+import { placeText, type SinkPlace } from '../sink-place.ts'
 import type { Resolved } from './resolve-sink.ts'
 import type { SecretValues } from './secret-values.ts'
 
 /** A sink that is deleted is still known for so long, ms: inventories that go with it can take away what they wrote. */
 const DEPARTED_MS = 10 * 60_000
-
-/** A sink by its place. */
-export interface SinkPlace {
-  readonly family: SinkFamily
-  readonly namespace: string
-  readonly name: string
-}
-
-export const placeText = ({ family, namespace, name }: SinkPlace): string => `${family}/${namespace}/${name}`
 
 /** What is known of every declared sink, and who wants to hear when that changes. */
 export class SinkDirectory {

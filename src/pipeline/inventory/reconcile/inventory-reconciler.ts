@@ -9,8 +9,9 @@ import { InventoryRun, type InventoryRunOptions } from '../bindings/inventory-ru
 import { type BindingPlan, type FoundSink, planBindings } from '../bindings/plan.ts'
 import type { RemovalView } from '../bindings/view.ts'
 import type { Composition } from '../compose.ts'
-import type { SinkDirectory, SinkPlace } from '../declared/sink-directory.ts'
+import type { SinkDirectory } from '../declared/sink-directory.ts'
 import type { InventoryInformers } from '../objects.ts'
+import { placeText, type SinkPlace } from '../sink-place.ts'
 import {
   type InventoryStatus,
   inventoryStatus,
@@ -88,6 +89,14 @@ export class InventoryReconciler implements Reconciler {
       // Its bindings go on at once; how many rows there are is told a little later.
       enqueue(key, run?.wasComplete ? COUNTS_EVERY_MS : 0)
     }
+  }
+
+  /** A sink that did not answer well does again: what would wait there for an hour is tried now. */
+  answered(place: SinkPlace): void {
+    const text = placeText(place)
+    for (const { run } of this.#runs.values())
+      for (const binding of run.bindings)
+        if (placeText(binding.place) === text && binding.view().errorClass === 'terminal') binding.retry()
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {

@@ -8,8 +8,9 @@ import type { SinkFamily, SinkPool, Writing } from '#sinks'
 import type { FoundSink, ReadySink } from '../bindings/plan.ts'
 import type { SinkHealth } from '../bindings/sink-health.ts'
 import { hasSecrets, resolveSink, SINK_KINDS, type SinkResource } from '../declared/resolve-sink.ts'
-import { placeText, type SinkDirectory, type SinkPlace } from '../declared/sink-directory.ts'
+import type { SinkDirectory } from '../declared/sink-directory.ts'
 import type { ExportMetrics } from '../metrics.ts'
+import { placeText, type SinkPlace } from '../sink-place.ts'
 import type { WantedCondition } from '../status/inventory-conditions.ts'
 import { statusPatch, timeText, withConditions } from '../status/inventory-status.ts'
 import type { EventRecorder } from './event-recorder.ts'
@@ -33,6 +34,8 @@ export interface SinkReconcilerOptions {
   readonly recorder: EventRecorder
   readonly metrics: ExportMetrics
   readonly health: SinkHealth
+  /** A sink answers well that did not before. Must neither wait nor throw. */
+  readonly onAnswer: (place: SinkPlace) => void
   readonly logger: Logger
   readonly clock: Clock
   readonly random: () => number
@@ -132,7 +135,7 @@ export class SinkReconciler implements Reconciler {
     sink: ReadySink,
     signal: AbortSignal,
   ): Promise<WantedCondition | undefined> {
-    const { pool, metrics, clock, random } = this.#options
+    const { family, pool, metrics, clock, random, onAnswer } = this.#options
     const text = keyText(key)
     const before = this.#looks.get(text)
     const isAsked = asksForTest(object)
@@ -152,6 +155,8 @@ export class SinkReconciler implements Reconciler {
     const waitMs = PROBE_BACKOFF.fromMs / 2 + backoffMs(failures - 1, { ...PROBE_BACKOFF, random }) / 2
     const againAt = at + (isVerified ? VERIFIED_MS : waitMs)
     this.#looks.set(text, { identity: sink.identity, at, failures, againAt, isAsked })
+    if (isVerified && before && before.failures > 0)
+      onAnswer({ family, namespace: key.namespace ?? '', name: key.name })
     if (isVerified && isAsked && object.spec.connectionTest === false) await this.#answer(key, signal)
     return {
       type: 'ConnectionVerified',
