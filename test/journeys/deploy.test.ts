@@ -353,6 +353,8 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
       for (const { apiGroups, resources, resourceNames, verbs } of rules) {
         expect([...apiGroups, ...resources, ...verbs], title).not.toContain('*')
         if (isDeepStrictEqual(resourceNames, ['clusterpulse-webhooks'])) continue // its own, by name
+        // For people who let machines ask to join, and bound to nobody: it makes Secrets and reads none.
+        if (resources.includes('secrets') && isDeepStrictEqual(verbs, ['create'])) continue
         if (resources.includes('secrets') && !title.includes('push') && !title.includes('overlays'))
           expect(verbs, title).toEqual(['get', 'list', 'watch'])
       }

@@ -126,7 +126,8 @@ describe.skipIf(why !== undefined)(
       expect([ahead.code, /managedclusters/.test(ahead.err)], ahead.err).toEqual([1, true])
       const decide = ['create', 'clusterrolebinding', 'eve-decides', '--clusterrole=clusterpulse-member-deciders']
       await kubectl([...decide, '--serviceaccount=default:eve'])
-      expect(await connects('north', '--accept')).toMatchObject({ code: 0 })
+      const accepted = await connects('north', '--accept')
+      expect(accepted.code, accepted.err).toBe(0)
       expect(await kubectl(['get', 'managedcluster', 'north', '-o', 'jsonpath={.spec.hubAcceptsClient}'])).toBe('true')
     }, 300_000)
   },

@@ -11,7 +11,7 @@ import {
 } from '#connections'
 import { certificatesOf, JoinTokens, managedClusterOf, managedClusters } from '#joining'
 import { clusterConnection, metricSource } from '#kinds'
-import { createKubeClient, type KubeClient, type KubeObject, type Resource } from '#kube'
+import { createKubeClient, isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { type CompiledSource, compileMetricSource, type SourceObject } from '#metricsource'
 import { type ClusterName, parseAgentRights, seconds, systemClock } from '#model'
 import { silentLogger } from '#runtime'
@@ -197,7 +197,11 @@ async function monitoredAlready({ hub, namespace, cluster }: Inputs): Promise<re
 
 /** Who is a member under that name, and would have to share it. */
 async function memberAlready(hub: KubeClient, cluster: ClusterName): Promise<readonly string[]> {
-  const known = await hub.get(managedClusters, { name: cluster })
+  // Who may only make tokens may not know who is a member.
+  const known = await hub.get(managedClusters, { name: cluster }).catch((error: unknown) => {
+    if (!isKubeError(error, 'forbidden')) throw error
+    return undefined
+  })
   if (known?.spec?.hubAcceptsClient !== true || certificatesOf(known).length === 0) return []
   return [
     `warning: a machine is a member as ${cluster} already; where this token is for another one, stop the agent of that one first, or end it (clusterpulse revoke ${cluster}, then a new token): of two that speak for one cluster one is made to wait`,
