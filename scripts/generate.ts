@@ -156,7 +156,7 @@ ${kinds.map(({ typeName, singular }) => `  '${typeName}': '${singular}',`).join(
 `
 
 // How often is no matter of rights; kubelets are granted where they are asked.
-const rowReaders = [...resources.map(({ collector }) => collector), ...usageCollectors({ refreshMs: 1_000 })]
+const rowReaders = [...resources.flatMap(({ collector }) => collector ?? []), ...usageCollectors({ refreshMs: 1_000 })]
 
 /** What makes the API server of a hub ask it. The CA it knows the hub by is written by the hub. */
 const webhookManifests = (): string => {

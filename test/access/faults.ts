@@ -347,6 +347,18 @@ export const faults: readonly Fault[] = [
     '',
   ),
   core(
+    'inventory is shown to whom something is hidden, though no policy names it',
+    'resource-access-view.ts',
+    "if (rule === 'named' && !isNamed(filters, resource) && !areOpen(filters)) return undefined",
+    '',
+  ),
+  core(
+    'inventory of the cluster itself is shown beside what is hidden',
+    'resource-access-view.ts',
+    "rule === 'named' && namespace === ''",
+    'false',
+  ),
+  core(
     'a filter that is meant for a MetricSource of the same name opens the kind',
     'resource-access-view.ts',
     '(!isTaken && filters.has(name))',

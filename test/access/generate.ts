@@ -513,11 +513,12 @@ function aResourceRow(
     return kind === 'number' ? chance.one([null, 0, 1, 2, 30]) : chance.one(texts)
   }
   // Where two kinds of objects are one kind of row, the key of a row tells them apart. No object has a colon in its name.
-  const suffix = targets.length > 1 ? `:${chance.one(targets).kind}` : ''
+  // Rows of any kind have their target and a mark in the key, behind a letter that no name has.
+  const suffix = targets.length > 1 ? `:${chance.one(targets).kind}` : targets.length === 0 ? `%a%${mark}` : ''
   return {
     type: typeName,
     name: `${chance.one(names.filter((name) => !name.includes(':')))}${suffix}`,
-    namespace: isEvent && chance.often(0.1) ? '' : chance.one(known),
+    namespace: (isEvent && chance.often(0.1)) || (targets.length === 0 && chance.often(0.3)) ? '' : chance.one(known),
     mark,
     labels: someLabels(chance),
     values: Object.fromEntries(columns.map((column) => [column.name, valueIn(column)])),

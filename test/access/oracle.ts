@@ -630,7 +630,8 @@ export class Eyes {
   /**
    * Rows of a kind that is compiled in (docs/spec/access.md). Pods follow the entries about pods; other kinds stand in visible
    * namespaces, narrowed by entries of their name. Who filters or hides pods sees none of the others, unless an entry names
-   * the kind. Where a MetricSource has the name, only `core/<name>` names the kind; what narrows it narrows it all the same.
+   * the kind. Inventory, whose rows are of any kind, takes an entry that names it, or that nothing at all is filtered; of it what is in no
+   * namespace takes that nothing else is. Where a MetricSource has the name, only `core/<name>` names the kind; what narrows it narrows it all the same.
    */
   resource(cluster: ClusterState, kind: Kind, isTaken: boolean): CustomVerdict {
     if (this.administrator) return everything
@@ -641,8 +642,12 @@ export class Eyes {
     const ofPods = this.decide('view', cluster, 'pods')
     const meant = rule === 'pods' ? [ofPods, ofName, ofCore] : [ofName, ofCore]
     const isNamed = rule === 'pods' || ofCore.entries.length > 0 || (!isTaken && ofName.entries.length > 0)
-    const areAllPods = ofPods.allowed && ofPods.entries.every(isOpen)
-    if (!this.canSee(cluster) || meant.some(({ allowed }) => !allowed) || !(isNamed || areAllPods)) return hidden
+    // Inventory may hold anything: who is shown less than all of the cluster sees it where an entry names it.
+    const isWhole = this.types().every((type) => this.isWholeType(cluster, type))
+    const follows = rule === 'named' ? isWhole : ofPods.allowed && ofPods.entries.every(isOpen)
+    if (!this.canSee(cluster) || meant.some(({ allowed }) => !allowed) || !(isNamed || follows)) return hidden
+    const others = this.types().filter((type) => type !== name && type !== `core/${name}`)
+    const isOfClusterShown = rule !== 'named' || others.every((type) => this.isWholeType(cluster, type))
     const entries = meant.flatMap((one) => one.entries)
     const strict = this.#oracle.strict
     if (strict ? entries.some(leavesNothing) : entries.some(({ visibility }) => visibility === 'none')) return hidden
@@ -651,12 +656,14 @@ export class Eyes {
       whole:
         entries.every(isOpen) &&
         this.isWholeType(cluster, 'namespaces') &&
-        (rule !== 'pods' || this.isWholeType(cluster, 'nodes')),
+        (rule !== 'pods' || this.isWholeType(cluster, 'nodes')) &&
+        (rule !== 'named' || isWhole),
       metrics: true,
       shows: ({ name: row, namespace = '', labels, values }) => {
         const item = { names: [row], namespaces: [namespace], labels, fields: values }
         const passes = (entry: Entry) =>
           strict ? this.#oracle.entryPasses(entry, item) : this.#passesOriginal(entry, item)
+        if (namespace === '' && !isOfClusterShown) return false
         return this.showsNamespace(cluster, namespace) && entries.every(passes)
       },
       aggregation: (sum) => entries.every((entry) => leavesSum(entry, sum)),
@@ -808,7 +815,7 @@ const hidden: CustomVerdict = {
 /** A kind of rows that is compiled in, as the specification speaks of it. */
 export interface Kind {
   readonly name: string
-  readonly rule: 'pods' | 'namespaced' | 'events'
+  readonly rule: 'pods' | 'namespaced' | 'events' | 'named'
   /** of events: kinds of rows whose objects they are about */
   readonly about?: readonly (Kind & {
     readonly rows: SourceId

@@ -158,7 +158,7 @@ describe.skipIf(skip)(`a change in a real kube-apiserver${skip ? ` (skipped: ${m
 
   /** An account with the rights of the member's role: those of now, or of before there was watch. */
   async function tokenOf(name: string, verbs: (of: readonly string[]) => readonly string[]): Promise<string> {
-    const rows = resources.map(({ collector }) => collector)
+    const rows = resources.flatMap(({ collector }) => collector ?? [])
     const rules = clusterRoleFor([...collectors, ...rows]).map((rule) => ({ ...rule, verbs: verbs(rule.verbs) }))
     await admin.create(named('', 'serviceaccounts', 'ServiceAccount', true), {
       metadata: { name, namespace: 'default' },

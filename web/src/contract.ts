@@ -62,6 +62,7 @@ export {
   eventWords,
   isNear,
   isNearIn,
+  lineOf,
   lossText,
   momentOf,
   nearest,

@@ -1,6 +1,6 @@
 import type { InventoryView } from '#inventory'
 import type { KubeClient } from '#kube'
-import type { ClusterName } from '#model'
+import type { ClusterName, RowFeed } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { CollectionSettings } from '../inventory-settings.ts'
 import type { AgentConfig } from './config.ts'
@@ -30,4 +30,6 @@ export interface RunningInventory extends AsyncDisposable {
   report(): InventoryReport
   /** what may be read of it; undefined: its objects are being read for the first time */
   view(): InventoryView | undefined
+  /** its rows, for a hub */
+  readonly feed: RowFeed
 }

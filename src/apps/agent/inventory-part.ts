@@ -1,5 +1,5 @@
 import { isKubeError, type KubeClient, type OwnedKubeClient, type Resource } from '#kube'
-import { FleetError, seconds, systemClock } from '#model'
+import { FleetError, INVENTORY, type RowFeed, type RowsRead, seconds, systemClock } from '#model'
 import type { Part } from '#runtime'
 import type { InventoryApiConfig } from './inventory-api-config.ts'
 import type { InventoryReport, InventoryRunOptions, RunningInventory } from './inventory-options.ts'
@@ -14,12 +14,14 @@ export interface InventoryPartOptions extends Omit<InventoryRunOptions, 'kube' |
 export interface InventoryPart {
   readonly part: Part
   report(): InventoryReport
+  /** rows of the cluster, or why there are none */
+  readonly feed: RowFeed
 }
 
 /** Kinds may be installed, and rights given, at any time. */
 const LOOK_EVERY_MS = seconds(15)
 
-const kind = (name: string, plural: string): Resource => ({
+const kind = (name: string, plural: string): Resource & { readonly kind: string } => ({
   ...{ group: 'kollect.dev', version: 'v1alpha1', kind: name, plural },
   namespaced: !plural.startsWith('kollectcluster'),
 })
@@ -49,16 +51,26 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
   let inventory: RunningInventory | undefined
   let running: Promise<void> | undefined
   let api: AsyncDisposable | undefined
+  let nothing: Nothing = { outcome: 'unreachable', code: 'not_collected', message: 'inventory is starting' }
+  const listeners = new Set<() => void>()
+  const changed = () => {
+    for (const listener of listeners) listener()
+  }
 
   const begin = async (client: KubeClient): Promise<string | undefined> => {
     const missing = await missingIn(client, stop.signal)
-    if (missing !== undefined) return missing
+    if (missing !== undefined) {
+      nothing = missing
+      return missing.message
+    }
     const { openInventory } = await import('./inventory.ts')
     inventory = await openInventory({ ...options, kube: client, logger, signal: stop.signal })
+    inventory.feed.onChange(changed)
     logger.info({ cluster: options.cluster }, 'inventory runs')
     return undefined
   }
   const keep = async (client: KubeClient): Promise<void> => {
+    let told = ''
     while (!stop.signal.aborted && !inventory) {
       try {
         const message = await begin(client)
@@ -69,7 +81,10 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
         const { message } = FleetError.from(error)
         if (message !== report.message) logger.warn({ err: error }, 'inventory cannot begin; it is tried again')
         report = { phase: 'waiting', message }
+        nothing = { outcome: 'unreachable', code: 'not_collected', message }
       }
+      if (inventory || nothing.message !== told) changed()
+      told = nothing.message
       if (!inventory) await systemClock.sleep(LOOK_EVERY_MS, stop.signal)
     }
   }
@@ -80,6 +95,14 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
   }
   return {
     report: reported,
+    feed: {
+      source: INVENTORY,
+      read: () => inventory?.feed.read() ?? nothing,
+      onChange(listener) {
+        listeners.add(listener)
+        return () => void listeners.delete(listener)
+      },
+    },
     part: {
       name: 'inventory',
       async start() {
@@ -102,22 +125,35 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
   }
 }
 
+type Nothing = Exclude<RowsRead, { readonly outcome: 'complete' }>
+
+const absent = (message: string): Nothing => ({ outcome: 'absent', code: 'not_served', message })
+
 /** Why inventory cannot begin, and what to do; undefined: it can. @throws KubeError */
-async function missingIn(kube: KubeClient, signal: AbortSignal): Promise<string | undefined> {
+async function missingIn(kube: KubeClient, signal: AbortSignal): Promise<Nothing | undefined> {
   const missing: string[] = []
-  for (const resource of KINDS) if (!(await kube.serves(resource, signal))) missing.push(nameOf(resource))
-  if (missing.length === KINDS.length) return 'the cluster does not have the kinds of inventory (kollect.dev)'
+  for (const resource of KINDS)
+    if (!(await kube.find(resource.group, resource.version, resource.kind, signal))) missing.push(nameOf(resource))
+  if (missing.length === KINDS.length) return absent('the cluster does not have the kinds of inventory (kollect.dev)')
   const install = 'install them: `clusterpulse crds --kollect | kubectl apply -f -`'
-  if (missing.length > 0) return `the cluster does not have ${missing.join(', ')}; ${install}`
+  if (missing.length > 0) return absent(`the cluster does not have ${missing.join(', ')}; ${install}`)
   for (const resource of KINDS) {
     try {
       for await (const _ of kube.list(resource, { pageSize: 1, isolated: true, signal })) break
     } catch (error) {
       if (!isKubeError(error, 'forbidden')) throw error
-      return `${nameOf(resource)} may not be read by this agent; grant it the role of deploy/inventory`
+      const message = `${nameOf(resource)} may not be read by this agent; grant it the role of deploy/inventory`
+      return { outcome: 'forbidden', code: 'forbidden', message }
     }
   }
   return undefined
+}
+
+/** Of an agent that does not collect inventory, as its settings say. */
+export const noInventory: RowFeed = {
+  source: INVENTORY,
+  read: () => absent('the agent of this cluster is set to collect no inventory'),
+  onChange: () => () => undefined,
 }
 
 const nameOf = ({ plural, group }: Resource): string => `${plural}.${group}`

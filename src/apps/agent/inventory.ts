@@ -49,6 +49,7 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
     return found === undefined ? {} : { message: `the API server is not answered about objects of inventory: ${found}` }
   }
   return {
+    feed: engine.feed,
     report: () =>
       manager.isSynced
         ? { phase: 'running', ...fault() }

@@ -35,7 +35,7 @@ import {
   startParts,
 } from '#runtime'
 import type { AgentConfig } from './config.ts'
-import { inventoryPart } from './inventory-part.ts'
+import { inventoryPart, noInventory } from './inventory-part.ts'
 import { probesPart } from './probes.ts'
 
 export interface RunOptions {
@@ -79,6 +79,15 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
   const name = agentName()
   const { ingesterAddress } = config
   const hasHub = member !== undefined || ingesterAddress !== undefined
+  const inventory =
+    config.inventory &&
+    inventoryPart({
+      ...{ settings: config.inventory, webhooks: config.webhooks, cluster: config.cluster, metrics, logger },
+      // A kind that is slow is its own trouble: it is waited for, and takes nobody's place.
+      connect: async () => createKubeClient(await clusterAccess(config), { timeoutMs: 60_000, qps: 50, burst: 100 }),
+      directory: join(config.buffer.directory, 'sinks'),
+      ...(config.inventoryApi && { api: config.inventoryApi }),
+    })
   const collecting: Part = {
     name: 'agent',
     async start() {
@@ -109,6 +118,7 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
           }),
         ...(joined && { onTrust: (trust: HubTrust) => joined.trust(trust) }),
         ...(member && { collectors: memberCollectors({ [CLAIMS.rights]: agentRightsText(member.rights) }) }),
+        feeds: [inventory?.feed ?? noInventory],
         metrics,
         logger,
       })
@@ -120,15 +130,6 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
       await kube?.[Symbol.asyncDispose]()
     },
   }
-  const inventory =
-    config.inventory &&
-    inventoryPart({
-      ...{ settings: config.inventory, webhooks: config.webhooks, cluster: config.cluster, metrics, logger },
-      // A kind that is slow is its own trouble: it is waited for, and takes nobody's place.
-      connect: async () => createKubeClient(await clusterAccess(config), { timeoutMs: 60_000, qps: 50, burst: 100 }),
-      directory: join(config.buffer.directory, 'sinks'),
-      ...(config.inventoryApi && { api: config.inventoryApi }),
-    })
   const probes = probesPart({
     address: config.healthAddress,
     metrics,

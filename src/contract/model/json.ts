@@ -55,3 +55,12 @@ export function bytesOfJson(value: JsonValue): number {
 /** The value where it is a scalar; a list or an object is its compact JSON. */
 export const scalarOf = (value: JsonValue): string | number | boolean | null =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+
+/** JSON that is no scalar as people read it in a line: fields of an object behind their names; what is nested deeper is compact JSON. */
+export function lineOf(value: object): string {
+  if (Array.isArray(value)) return JSON.stringify(value)
+  const text = (one: unknown) => (typeof one === 'string' ? one : JSON.stringify(one))
+  return Object.entries(value)
+    .map(([name, one]) => `${name}: ${text(one)}`)
+    .join(', ')
+}

@@ -30,6 +30,13 @@ export interface RowsError {
   readonly message: string
 }
 
+/** Code of the errors of a collection that saw a part: its rows are added to those that stood, and none of these is taken as gone. */
+export const ROWS_INCOMPLETE = 'incomplete'
+
+/** Whether rows that a collection does not name stay. */
+export const keepsRows = ({ errors }: Pick<RowsFacts, 'errors'>): boolean =>
+  errors.some(({ code }) => code === ROWS_INCOMPLETE)
+
 /** How many errors of namespaces are named; the count tells of all. */
 export const ROWS_ERRORS_KEPT = 20
 
@@ -46,7 +53,8 @@ export interface RowsFacts {
 
 /**
  * What one MetricSource saw on one cluster at one time. `complete` replaces all its rows (namespaces that could not be read are
- * named, and their rows are gone); `changed` is a complete collection told as a difference to the batch's `base`.
+ * named, and their rows are gone), unless an error says `incomplete`; `changed` is a complete collection told as a difference to the
+ * batch's `base`.
  * The others replace nothing.
  */
 export type RowsPart = {
@@ -59,6 +67,21 @@ export type RowsPart = {
   | ({ readonly outcome: 'changed'; readonly put: Table; readonly removed: readonly string[] } & RowsFacts)
   | { readonly outcome: 'absent' | 'forbidden' | 'unreachable'; readonly code: string; readonly message: string }
 )
+
+/** What is known now of rows that are kept in this process and read of no list. */
+export type RowsRead =
+  | ({ readonly outcome: 'complete'; readonly rows: Table } & Pick<RowsFacts, 'truncated' | 'errors' | 'errorCount'>)
+  | { readonly outcome: 'absent' | 'forbidden' | 'unreachable'; readonly code: string; readonly message: string }
+
+/** Rows of one kind that are kept in this process, for who tells a hub of them. */
+export interface RowFeed {
+  /** of a kind that is compiled in */
+  readonly source: SourceId
+  /** as of now; equal rows are the very same table */
+  read(): RowsRead
+  /** @param listener hears that something is otherwise; must neither wait nor throw. @returns takes it back */
+  onChange(listener: () => void): () => void
+}
 
 /** What the hub knows of one MetricSource on one cluster. Rows and facts are those of the last complete collection. */
 export interface RowsState extends RowsFacts {

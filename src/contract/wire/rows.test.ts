@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Batch, parseClusterName, type RowsPart, Table } from '#model'
+import { type Batch, parseClusterName, ROWS_INCOMPLETE, type RowsPart, Table } from '#model'
 import { decodeBody, encodeBody } from './body.ts'
 import { Writer } from './bytes.ts'
 import { WireError } from './errors.ts'
@@ -139,6 +139,23 @@ describe('a source that did not change', () => {
     const body = encodeBody(batch([part(rows, 5)], { sequence: 6 }), viewOf(first))
     const { batch: told } = decodeBody(body, { ...headOf(first), sequence: 6, base: 5 }, again(first).view)
     expect(told.tables).toMatchObject([{ outcome: 'complete' }])
+  })
+
+  it('is told whole again after it was incomplete: what stood beside it is in no base', () => {
+    const incomplete = {
+      namespace: 'shop',
+      outcome: 'unreachable',
+      code: ROWS_INCOMPLETE,
+      message: 'not read',
+    } as const
+    const whole = part(rowsOf(10), 5)
+    const some = { ...whole, errors: [incomplete], errorCount: 1 } as RowsPart
+    const outcomes = [some, some, whole, whole].map((one, i, all) => {
+      const before = all.slice(0, i).reduce((view, told) => viewOf(batch([told]), view), {})
+      const body = encodeBody(batch([one], { sequence: 6 }), before)
+      return decodeBody(body, { ...headOf(batch([one])), sequence: 6, base: 5 }, before).batch.tables?.[0]?.outcome
+    })
+    expect(outcomes).toEqual(['complete', 'changed', 'complete', 'changed'])
   })
 })
 

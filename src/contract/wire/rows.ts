@@ -5,6 +5,7 @@ import {
   invariant,
   type JsonValue,
   type Keys,
+  keepsRows,
   type Labels,
   MAX_TABLE_ROWS,
   type RowsError,
@@ -55,7 +56,11 @@ const SUM = 32
 export function writeRowsPart(part: RowsPart, base: BatchView | undefined, into: Encoding): void {
   invariant(part.outcome !== 'changed', 'a batch to be sent has complete parts')
   const known = part.outcome === 'complete' ? base?.tables?.get(part.source) : undefined
-  const isChange = part.outcome === 'complete' && known !== undefined && sameTexts(known.fields, part.rows.fields)
+  const isChange =
+    part.outcome === 'complete' &&
+    known !== undefined &&
+    sameTexts(known.fields, part.rows.fields) &&
+    !isWholeAgain(part, base)
   into.to.u8(outcomes.indexOf(isChange ? 'changed' : part.outcome))
   into.text(part.source)
   writeColumn(duration, [part.durationMs], into)
@@ -71,6 +76,12 @@ export function writeRowsPart(part: RowsPart, base: BatchView | undefined, into:
     writeTexts(part.rows.fields, into)
     writeRows(part.rows, into)
   }
+}
+
+/** What stood beside an incomplete table is in no base: only all rows together say that it is gone. */
+function isWholeAgain(part: Complete, base: BatchView | undefined): boolean {
+  const before = base?.tableFacts?.get(part.source)
+  return before !== undefined && keepsRows(before) && !keepsRows(part)
 }
 
 export function readRowsPart(base: BatchView | undefined, out: Decoding): RowsPart {

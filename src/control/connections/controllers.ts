@@ -174,7 +174,8 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
         leave: (cluster) => sources.leave(cluster),
       },
     }),
-    rows: (cluster) => (resources.length === 0 || isHeld(cluster) ? [] : resources.map(({ collector }) => collector)),
+    rows: (cluster) =>
+      resources.length === 0 || isHeld(cluster) ? [] : resources.flatMap((one) => one.collector ?? []),
     pulses,
     defaults: options.defaults,
     ...(options.allowLocalKubeconfig && { localKubeconfigs: new LocalKubeconfigs() }),

@@ -174,7 +174,8 @@ function deniedBy(question: Question, ruling: Ruling): Hit | undefined {
   if (type === undefined) return undefined
   if (!kind) return ruling.denied.get(type)
   const own = ruling.denied.get(kind.name) ?? ruling.denied.get(`core/${kind.name}`)
-  return own ?? (kind.rule === 'events' || isNamed(ruling.filters, kind) ? undefined : ruling.denied.get('pods'))
+  if (own || kind.rule === 'events' || isNamed(ruling.filters, kind)) return own
+  return kind.rule === 'named' ? ruling.denied.values().next().value : ruling.denied.get('pods')
 }
 
 /** No row of the kind can be shown, whatever it is called. Of pods there are counts besides. */

@@ -19,6 +19,7 @@ async function look(semantics: Semantics, ...policies: PolicyObject[]): Promise<
 
 const pods: StandardResource = { name: 'pods', rule: 'pods', isTaken: false }
 const services: StandardResource = { name: 'services', rule: 'namespaced', isTaken: false }
+const inventory: StandardResource = { name: 'inventory', rule: 'named', isTaken: false }
 const taken: StandardResource = { ...services, isTaken: true }
 
 const row = (namespace: string, name = 'web', over: Partial<RowItem> = {}): RowItem => ({
@@ -35,6 +36,34 @@ const only = (type: string, filters: Resource['filters']): Resource => ({
   ...(filters && { filters }),
 })
 const inApp = (type: string) => only(type, { namespaces: { allowed: ['app'] } })
+
+describe('rows of any kind', () => {
+  const named = { type: 'inventory', visibility: 'all' } as const
+  it.each<[string, Resource[], string[]]>([
+    ['nothing is filtered', [], ['', 'app', 'bank']],
+    ['something is filtered', [inApp('pods')], []],
+    ['something else is hidden', [{ type: 'nodes', visibility: 'none' }], []],
+    ['another type is filtered', [inApp('pvc')], []],
+    ['a namespace is hidden, and the kind is not named', [inApp('namespaces')], []],
+    ['it is named', [named], ['', 'app', 'bank']],
+    ['it is named, and pods are filtered', [named, inApp('pods')], ['app', 'bank']],
+    ['it is named, and a namespace is hidden', [named, inApp('namespaces')], ['app']],
+    ['it is filtered', [inApp('inventory')], ['app']],
+    ['it is hidden', [{ type: 'inventory', visibility: 'none' }], []],
+  ])('where %s', async (_, resources, expected) => {
+    const { shows, whole } = (await look('strict', allow(...resources))).resource(c1, inventory)
+    expect(['', 'app', 'bank'].filter((space) => shows(row(space)))).toEqual(expected)
+    expect(whole).toBe(expected.length === 3)
+  })
+
+  it('are hidden by a Deny of anything, unless a policy names them', async () => {
+    const denied = policy('Deny', [{ ...names('c1'), resources: [{ type: 'pods', visibility: 'all' }] }], {
+      priority: 900,
+    })
+    expect((await look('strict', denied, allow())).resource(c1, inventory).result).toBe('deny')
+    expect((await look('strict', denied, allow(named))).resource(c1, inventory).shows(row('app'))).toBe(true)
+  })
+})
 
 describe('rows of kinds that are compiled in', () => {
   const both = ['app', 'bank']

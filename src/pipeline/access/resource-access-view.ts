@@ -10,6 +10,8 @@ import type { RowItem, RowsAccessView, StandardResource } from './types.ts'
  *   events       see event-access-view.ts
  *   namespaced   inside visible namespaces, narrowed by filters of the kind's name. A policy that filters or hides pods shows
  *                none of them unless it names the kind: it was written to hide what runs there
+ *   named        holds objects of any kind: shown by a policy that names it, or that filters nothing at all; inside visible namespaces.
+ *                What is in no namespace, only where nothing else is filtered
  *
  * `core/<name>` speaks for the kind too, and alone where a MetricSource has the name. Filters of either name narrow it all
  * the same, so that no MetricSource that comes or goes ever shows more.
@@ -20,6 +22,7 @@ export function filtersOf({ filters }: RowRules, resource: StandardResource): re
   const { name, rule } = resource
   const pods = filters.get('pods') ?? openFilter
   if (rule === 'namespaced' && !isNamed(filters, resource) && !pods.isOpen) return undefined
+  if (rule === 'named' && !isNamed(filters, resource) && !areOpen(filters)) return undefined
   const own = [filters.get(name) ?? openFilter, filters.get(`core/${name}`) ?? openFilter]
   return rule === 'pods' ? [pods, ...own] : own
 }
@@ -28,8 +31,17 @@ export function filtersOf({ filters }: RowRules, resource: StandardResource): re
 export const isNamed = (filters: ReadonlyMap<string, TypeFilter>, { name, isTaken }: StandardResource): boolean =>
   filters.has(`core/${name}`) || (!isTaken && filters.has(name))
 
+const areOpen = (filters: RowRules['filters'], besides: readonly string[] = []): boolean =>
+  [...filters].every(([type, { isOpen }]) => isOpen || besides.includes(type))
+
+/** The row is of the cluster itself, and something else of the cluster is hidden. */
+const isWithheld = ({ filters }: RowRules, { rule, name }: StandardResource, { namespace = '' }: RowItem): boolean =>
+  rule === 'named' && namespace === '' && !areOpen(filters, [name, `core/${name}`])
+
+const ofCluster = 'is in no namespace, and not all of the cluster is shown'
 const inHiddenNamespace = 'is in a namespace that is not shown'
 const followsPods = 'follows pods, of which not all are shown, and the policy does not name it'
+const isNotNamed = 'is shown by a policy that names it, or that filters nothing; this one does neither'
 
 /** What an explanation says of a row. */
 interface ResourceExplanation {
@@ -47,7 +59,9 @@ export function explainResource(
   isNamespaceShown: (name: string) => boolean,
 ): ResourceExplanation {
   const filters = filtersOf(rules, resource)
-  return { filters, why: filters ? whyRowHidden(rules, filters, item, isNamespaceShown) : followsPods }
+  if (!filters) return { filters, why: resource.rule === 'named' ? isNotNamed : followsPods }
+  const why = whyRowHidden(rules, filters, item, isNamespaceShown)
+  return { filters, why: why ?? (isWithheld(rules, resource, item) ? ofCluster : null) }
 }
 
 export function whyRowHidden(
@@ -94,7 +108,7 @@ function newKindRules(rules: RowRules, resource: StandardResource): KindRules {
   const all = [...(filters ?? []), namespaces, ...(resource.rule === 'pods' ? [nodes] : [])]
   return {
     filters: filters?.some(({ isClosed }) => isClosed) ? undefined : filters,
-    whole: all.every(({ isOpen }) => isOpen),
+    whole: all.every(({ isOpen }) => isOpen) && (resource.rule !== 'named' || areOpen(rules.filters)),
     looksAt: looksAt(filters ?? []),
     aggregation: (name) => filters?.every((filter) => showsAggregation(filter, name)) ?? false,
     nodes,
@@ -113,7 +127,8 @@ export function resourceAccessView(rules: RowRules, cluster: ClusterState, resou
     reason: '',
     whole,
     metrics: true,
-    shows: (item) => whyRowHidden(rules, filters, item, isNamespaceShown) === null,
+    shows: (item) =>
+      whyRowHidden(rules, filters, item, isNamespaceShown) === null && !isWithheld(rules, resource, item),
     looksAt,
     ...(resource.rule === 'pods' &&
       !nodes.isOpen && {

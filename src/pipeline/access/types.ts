@@ -286,9 +286,9 @@ export interface StandardResource {
   readonly name: string
   /**
    * `pods`: the filters policies have for pods; `namespaced`: what stands in visible namespaces; `events`: the same, and only with the
-   * object it is about
+   * object it is about; `named`: objects of any kind, shown where a policy names it or filters nothing
    */
-  readonly rule: 'pods' | 'namespaced' | 'events'
+  readonly rule: 'pods' | 'namespaced' | 'events' | 'named'
   /** a MetricSource has this type name: only as `core/<name>` does a policy speak for this kind; it still narrows it as `<name>` */
   readonly isTaken: boolean
   /** of events: the kinds of rows whose objects they may be about */

@@ -17,7 +17,16 @@ import {
 } from '#collect'
 import type { KubeClient } from '#kube'
 import { ownCollector, type ResourceDescriptor, readDefinition } from '#metricsource'
-import { type Batch, type Clock, type ClusterName, FleetError, type Plan, seconds, systemClock } from '#model'
+import {
+  type Batch,
+  type Clock,
+  type ClusterName,
+  FleetError,
+  type Plan,
+  type RowFeed,
+  seconds,
+  systemClock,
+} from '#model'
 import { resourceOf } from '#resources'
 import { type Logger, type Metrics, silentLogger } from '#runtime'
 import { decodePlan, encodeBody } from '#wire'
@@ -26,6 +35,7 @@ import { type Monotonic, systemMonotonic } from './boot.ts'
 import { BatchBuffer, type BufferOptions } from './buffer.ts'
 import { CollectLoop } from './collect-loop.ts'
 import { type OriginalConfig, planOfConfig } from './config-plan.ts'
+import { Feeding } from './feeding.ts'
 import { agentMetrics } from './metrics.ts'
 import { PlanFile } from './plan-file.ts'
 import { inTurn, laneOf, Unreadable } from './sources.ts'
@@ -54,6 +64,8 @@ export interface AgentOptions {
   readonly collectors?: readonly Collector[]
   /** asks kubelets at their own ports; absent: only the API server is asked for them */
   readonly kubelet?: { readonly verified: ReadSummary; readonly unverified: ReadSummary }
+  /** rows of compiled-in kinds that this process keeps, for a hub that asks for them; default none */
+  readonly feeds?: readonly RowFeed[]
   readonly metrics?: Metrics
   readonly logger?: Logger
   readonly clock?: Clock
@@ -83,6 +95,7 @@ export class Agent implements AsyncDisposable {
   readonly #uplink: Uplink
   readonly #loop: CollectLoop
   readonly #sources: CollectorLoop
+  readonly #feedings: readonly Feeding[]
   readonly #unreadable = new Unreadable()
   /** rows were collected while there was nobody to tell */
   #hasUnsaid = false
@@ -127,6 +140,7 @@ export class Agent implements AsyncDisposable {
       onLive: () => {
         if (this.#hasUnsaid) this.#loop.again()
         this.#hasUnsaid = false
+        for (const feeding of this.#feedings) feeding.wake()
       },
       health: () => ({
         uptimeMs: monotonic.now() - beganAt,
@@ -177,10 +191,21 @@ export class Agent implements AsyncDisposable {
       logger,
       ...(metrics && { metrics }),
     })
+    this.#feedings = (options.feeds ?? []).flatMap((feed) => {
+      const kind = resourceOf(feed.source)
+      if (!kind) return []
+      const isWanted = () => this.#plan.resources?.includes(kind.id) === true && this.#uplink.takesSteps
+      const hand = (step: Batch) => this.#step(step, monotonic.now())
+      return [new Feeding({ cluster, feed, kind, isWanted, hand, clock, logger })]
+    })
     this.#sources.replan(this.#collectedBy(plan))
     if (metrics) agentMetrics(metrics, () => this.status(), clock)
     this.#uplink.start()
-    this.#tasks = [this.#loop.run(this.#stopping.signal, this.#givingUp.signal), this.#flushes()]
+    this.#tasks = [
+      this.#loop.run(this.#stopping.signal, this.#givingUp.signal),
+      this.#flushes(),
+      ...this.#feedings.map((feeding) => feeding.run(this.#stopping.signal)),
+    ]
   }
 
   /**
@@ -353,6 +378,7 @@ export class Agent implements AsyncDisposable {
     if (hasOtherRows) this.#loop.again()
     else this.#loop.replan()
     this.#sources.replan(this.#collectedBy(plan))
+    for (const feeding of this.#feedings) feeding.wake()
     void this.#planFile.write(plan)
   }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { collectors } from '#collect'
 import { type KubeClient, KubeError, type KubeObject, type Resource, type WatchOptions } from '#kube'
-import { parseClusterName } from '#model'
+import { parseClusterName, type RowFeed, Table } from '#model'
 import { capabilities } from '#wire'
 import { Agent } from './agent.ts'
 import { MemoryHub, type MemoryHubOptions } from './testing/memory-hub.ts'
@@ -192,5 +192,84 @@ describe('an agent whose cluster moves', () => {
     const last = steps().at(-1)
     expect(last && podsOf(last)?.row(0).values.phase).toBe('Running')
     expect(member.lists).toBeGreaterThan(1)
+  })
+})
+
+describe('rows that this process keeps', () => {
+  const tableOf = (count: number): Table =>
+    Table.of(
+      ['kind'],
+      Array.from({ length: count }, (_, i) => ({
+        ...{ namespace: 'shop', name: `row-${String(i).padStart(5, '0')}`, labels: {} },
+        values: { kind: 'Deployment' },
+      })),
+    )
+  const told = (rows: Table) => ({ outcome: 'complete', rows, truncated: false, errors: [], errorCount: 0 }) as const
+
+  async function aFedWorld(resources: readonly string[]) {
+    let rows = tableOf(2000)
+    let changed: () => void = () => undefined
+    const feed: RowFeed = {
+      source: 'inventory',
+      read: () => told(rows),
+      onChange(listener) {
+        changed = listener
+        return () => undefined
+      },
+    }
+    const hub = new MemoryHub({ cluster, now: () => time.now() })
+    const kube = new Member().kube()
+    const agent = await Agent.open({
+      ...{ cluster, version: '1', transport: hub, directory, collectors, clock: time, monotonic: time.monotonic },
+      token: () => Promise.resolve('secret'),
+      kube: () => kube,
+      plan: { intervalMs: 30_000, resources },
+      feeds: [feed],
+      random: () => 0.5,
+    })
+    open.push(agent)
+    const pass = (ms: number) => time.advance(ms, () => settle(agent, hub))
+    const arrived = () =>
+      [...hub.arrivals.values()].filter(({ batch }) => batch.tables?.some(({ source }) => source === 'inventory'))
+    const put = (next: Table) => {
+      rows = next
+      changed()
+    }
+    return { hub, agent, pass, arrived, put, rows: () => rows }
+  }
+
+  it('come whole with the stream, then as differences, and nothing of them is kept on disk', async () => {
+    const { pass, arrived, put, rows, agent } = await aFedWorld(['inventory'])
+    await pass(2_000)
+    expect(arrived().at(-1)?.view.tables?.get('inventory')?.size).toBe(2000)
+    put(rows().patch(tableOf(2001), []))
+    await pass(1_000)
+    expect(arrived().at(-1)?.view.tables?.get('inventory')?.size).toBe(2001)
+    expect(arrived().at(-1)?.messageBytes).toBeLessThan(2_000)
+    expect(agent.status().buffer.batches).toBe(0)
+  })
+
+  it('wait for a hub that is away without a queue, and the difference arrives when it is back', async () => {
+    const { hub, pass, arrived, put, rows, agent } = await aFedWorld(['inventory'])
+    await pass(2_000)
+    hub.up = false
+    hub.cut()
+    const before = arrived().length
+    for (let i = 1; i <= 20; i++) {
+      put(rows().patch(tableOf(2000 + i), []))
+      await pass(1_000)
+    }
+    const { batches } = agent.status().buffer
+    expect(batches).toBeLessThan(5) // rounds alone
+    hub.up = true
+    await pass(90_000)
+    expect(arrived().length).toBeLessThan(before + 5)
+    expect(arrived().at(-1)?.view.tables?.get('inventory')?.size).toBe(2020)
+  })
+
+  it('are told to no hub that does not ask for them', async () => {
+    const { pass, arrived } = await aFedWorld(['pods'])
+    await pass(200_000)
+    expect(arrived()).toEqual([])
   })
 })

@@ -153,7 +153,7 @@ export class VisibleTypes {
 
   /** As access looks at a kind with collections of its own that is compiled in; undefined: it is none. */
   standard({ access, typeName }: RowKind): StandardResource | undefined {
-    if (access !== 'pods' && access !== 'namespaced' && access !== 'events') return undefined
+    if (access === 'declared' || access === 'snapshot' || access === 'registry') return undefined
     const resource = { name: typeName, rule: access, isTaken: this.#isTaken(typeName) }
     return access === 'events' ? { ...resource, about: this.#objects() } : resource
   }

@@ -44,7 +44,7 @@ export { fields, instant, items, text, textMap } from './read.ts'
 export { collectRound, failureOf, type RoundOptions, silentRound } from './round.ts'
 export { Rounds, type RoundsOptions } from './rounds.ts'
 export { nextOnGrid } from './schedule.ts'
-export { batchesOf } from './steps.ts'
+export { batchesOf, stepOf } from './steps.ts'
 export type { Collected, Collector, Fold, FoldContext, OwnCollector, Read, ReadEvent, Times } from './types.ts'
 export {
   NODE_USAGE,

@@ -15,7 +15,7 @@ import { WatchBudget } from './watch-budget.ts'
 
 const cluster = parseClusterName('west')
 const times = { intervalMs: 30_000, timeoutMs: 10_000, operatorScanIntervalMs: 300_000 }
-const rows = resources.map(({ collector }) => collector)
+const rows = resources.flatMap(({ collector }) => collector ?? [])
 const never = new AbortController().signal
 const settled = async () => {
   for (let i = 0; i < 12; i++) await new Promise((resolve) => setImmediate(resolve))

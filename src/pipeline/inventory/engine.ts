@@ -8,6 +8,7 @@ import { InventoryView } from './api/view.ts'
 import { SinkHealth } from './bindings/sink-health.ts'
 import type { BindingView } from './bindings/view.ts'
 import { SinkDirectory } from './declared/sink-directory.ts'
+import { InventoryFeed } from './hub/index.ts'
 import { ExportMetrics, type Lag } from './metrics.ts'
 import { type InventoryInformers, inventoryResources } from './objects.ts'
 import { ConnectionTestReconciler } from './reconcile/connection-tests.ts'
@@ -58,6 +59,8 @@ const NAMESPACES_CALM_MS = 500
 export class InventoryEngine implements AsyncDisposable {
   /** where targets put their rows */
   readonly rows: RowSink
+  /** what a hub is told of them */
+  readonly feed: InventoryFeed
   readonly controllers: readonly Controller[]
   /** what may be read of all this while it runs */
   readonly view: InventoryView
@@ -81,7 +84,9 @@ export class InventoryEngine implements AsyncDisposable {
     this.#dirty = new DirtySet((namespaces) => {
       for (const namespace of namespaces) for (const one of this.#inventories) one.rowsChanged(namespace)
       this.view.changes.tell()
+      this.feed.changed()
     }, steady)
+    this.feed = new InventoryFeed(this.#store, informers)
     this.view = new InventoryView({
       ...{ store: this.#store, informers, now },
       bindings: (namespace, name) => this.#bindings(namespace, name),
@@ -173,6 +178,7 @@ export class InventoryEngine implements AsyncDisposable {
   /** Lets inventories run until the signal, and then ends them: for `whileLeading` of the Manager. */
   async lead(signal: AbortSignal): Promise<void> {
     for (const one of this.#inventories) one.begin()
+    this.feed.changed() // all that is declared is known
     if (!signal.aborted)
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
     await this.#end()

@@ -1,4 +1,4 @@
-import { invariant, type ScalarValue, Table, type TableRow, tableRowId } from '#model'
+import { invariant, type JsonValue, Table, type TableRow, tableRowId } from '#model'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -29,7 +29,7 @@ export class GrowingRows {
   }
 
   /** @param values in the order of the fields, which are not kept as a list */
-  add(namespace: string, name: string, labels: Labels, values: readonly ScalarValue[]): void {
+  add(namespace: string, name: string, labels: Labels, values: readonly JsonValue[]): void {
     if (this.#rows) {
       if (!this.#has(this.#rows, namespace, name)) this.#size++
       const entries = this.#fields.map((field, place) => [field, values[place] ?? null] as const)
@@ -81,7 +81,7 @@ interface Columns {
   readonly namespaces: string[]
   readonly names: string[]
   readonly labels: Labels[]
-  readonly values: ScalarValue[][]
+  readonly values: JsonValue[][]
 }
 
 const emptyColumns = (count: number): Columns => ({

@@ -114,10 +114,11 @@ export interface RowKind {
   /**
    * `declared`: policies that name the type decide; without one nobody sees it. `pods`: the filters policies have for pods.
    * `namespaced`: what stands in visible namespaces, narrowed by a filter of the type's name. `events`: the same, and only with the
-   * object it is about. `snapshot`: as the snapshots it is made of.
+   * object it is about. `named`: objects of any kind, in visible namespaces, where a policy names it or filters nothing.
+   * `snapshot`: as the snapshots it is made of.
    * `registry`: what is selected as a cluster is, narrowed by a filter of `registries`
    */
-  readonly access: 'declared' | 'pods' | 'namespaced' | 'events' | 'snapshot' | 'registry'
+  readonly access: 'declared' | 'pods' | 'namespaced' | 'events' | 'named' | 'snapshot' | 'registry'
   /** as people read it: what is read, or the first of it */
   readonly target: ResourceTarget
   /** all that is read; of several each is a list of its own */
@@ -152,7 +153,7 @@ export interface RowKind {
  * shows and sums up rows knows this and nothing else.
  */
 export interface ResourceDescriptor extends RowKind {
-  readonly access: 'declared' | 'pods' | 'namespaced' | 'events'
+  readonly access: 'declared' | 'pods' | 'namespaced' | 'events' | 'named'
   /** text for the API; undefined: all */
   readonly labelSelector: string | undefined
   /** whether objects of this namespace are wanted; pure, linear time */
@@ -180,7 +181,8 @@ export interface ResourceDescriptor extends RowKind {
 
 /** A kind of row that is compiled in, and read with the rounds of a cluster. */
 export interface BuiltInResource extends ResourceDescriptor {
-  readonly collector: Collector
+  /** undefined: an agent hands its rows in, which are made of no list */
+  readonly collector: Collector | undefined
 }
 
 /** A MetricSource that can be run; made by compileMetricSource or readDefinition. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { listOf, type Read as ReadOf } from '#collect'
+import { type Collector, listOf, type Read as ReadOf } from '#collect'
 import { type KubeObject, type Message, projected, type Resource } from '#kube'
 import {
   type AggregationInfo,
@@ -57,9 +57,9 @@ export interface ResourceSpec {
   readonly namespaceOf?: (object: KubeObject) => string
   /**
    * `pods`: the filters that policies have for pods; `namespaced`: what stands in visible namespaces, narrowed by its own name;
-   * `events`: the same, and only with the object it is about
+   * `events`: the same, and only with the object it is about; `named`: what is of any kind, where a policy names it or filters nothing
    */
-  readonly access: 'pods' | 'namespaced' | 'events'
+  readonly access: 'pods' | 'namespaced' | 'events' | 'named'
   /** time between two reads, ms */
   readonly everyMs: number
   /** rows of one cluster at most */
@@ -79,7 +79,7 @@ export interface ResourceSpec {
  * A kind of row that is compiled in: declared here once, and every channel is made of the declaration (collection, roles, wire,
  * state, access, API, CSV, stream, search, page, command line).
  */
-export function defineResource(spec: ResourceSpec): BuiltInResource {
+export function defineResource(spec: ResourceSpec): BuiltInResource & { readonly collector: Collector } {
   const { name, singular, shortNames = [], title, reads, namespaceOf, access, everyMs, maxRows, columns, counts } = spec
   const { sort, newest, measured } = spec
   const entries = Object.entries(columns)
@@ -112,21 +112,70 @@ export function defineResource(spec: ResourceSpec): BuiltInResource {
     ...aggregated,
     ...(measured && measuredOf(measured, info, aggregated.aggregations)),
     filterAggregations: true,
-    collection: {
-      intervalMs: everyMs,
-      timeoutMs: Math.max(everyMs, 30_000),
-      maxResources: maxRows,
-      batchSize: 500,
-      retryAttempts: 1,
-      parallelism: 3,
-      watch: true,
-    },
+    collection: { ...collectionOf(everyMs, maxRows), watch: true },
     rowName: isOne ? (key: string) => key : (key: string) => key.slice(0, key.indexOf(':')),
     collect: (_now, { kind }) =>
       new ResourceRowBuilder(fields, readers, { kind, isInKey: !isOne, namespaceOf, newest }),
   } satisfies ResourceDescriptor
   return Object.freeze({ ...kind, collector: rowCollector(kind, reads) })
 }
+
+/** A kind whose rows an agent hands in: they are made of no list. */
+export interface HandedSpec
+  extends Pick<
+    ResourceSpec,
+    'name' | 'singular' | 'shortNames' | 'title' | 'access' | 'everyMs' | 'maxRows' | 'sort' | 'counts'
+  > {
+  /** for people: where rows come from */
+  readonly target: ResourceTarget
+  readonly columns: Readonly<Record<string, ColumnSpec<undefined>>>
+  readonly rowName: ResourceDescriptor['rowName']
+}
+
+export function defineHandedResource(spec: HandedSpec): BuiltInResource {
+  const {
+    name,
+    singular,
+    shortNames = [],
+    title,
+    access,
+    everyMs,
+    maxRows,
+    columns,
+    counts,
+    target,
+    sort,
+    rowName,
+  } = spec
+  const info = columnsInfo(columns)
+  return Object.freeze({
+    ...{ id: name, typeName: name, title, singular, shortNames, access, target, rowName },
+    hash: hashOf([target], info),
+    targets: [],
+    labelSelector: undefined,
+    wantsNamespace: () => true,
+    exactNamespaces: undefined,
+    wantsAllNamespaces: true,
+    columns: info,
+    ...(sort !== undefined && { sort }),
+    ...aggregationsOf(counts, columns),
+    filterAggregations: true,
+    collection: { ...collectionOf(everyMs, maxRows), watch: true },
+    collect() {
+      throw new Error(`${name} is read of no list`)
+    },
+    collector: undefined,
+  } satisfies BuiltInResource)
+}
+
+const collectionOf = (everyMs: number, maxRows: number) => ({
+  intervalMs: everyMs,
+  timeoutMs: Math.max(everyMs, 30_000),
+  maxResources: maxRows,
+  batchSize: 500,
+  retryAttempts: 1,
+  parallelism: 3,
+})
 
 /** What is measured of the objects is in another table: it moves all the time. */
 export interface MeasuredSpec {
@@ -248,7 +297,7 @@ export function aggregationsOf(
 const apiVersionsOf = (targets: readonly ResourceTarget[]) =>
   [...new Set(targets.map(({ apiVersion }) => apiVersion))].join(', ')
 
-type ListRead = ReadOf<KubeObject> & { readonly resource: Resource }
+export type ListRead = ReadOf<KubeObject> & { readonly resource: Resource }
 
 /**
  * The list of a kind that the API server has itself.

@@ -6,6 +6,10 @@ import type { BuiltInResource, RowKind } from '#metricsource'
 import { clusterOperators } from './cluster-operators.ts'
 import type { SnapshotKind } from './define-snapshot-kind.ts'
 import { deployments } from './deployments.ts'
+import { inventory } from './inventory.ts'
+import { kollectInventories } from './kollect-inventories.ts'
+import { kollectSinks } from './kollect-sinks.ts'
+import { kollectTargets } from './kollect-targets.ts'
 import { kubernetesEvents } from './kubernetes-events.ts'
 import { memberRequests, members } from './members.ts'
 import { namespaces } from './namespaces.ts'
@@ -20,7 +24,7 @@ import { workloads } from './workloads.ts'
 
 export type { CountedNamespace, FleetKind, Listed, ListedType, SnapshotKind } from './define-snapshot-kind.ts'
 
-/** Read with the rounds, as rows. Adding a kind is one line here. */
+/** Read with the rounds, or handed in by agents, as rows. Adding a kind is one line here. */
 export const resources: readonly BuiltInResource[] = [
   pods,
   workloads,
@@ -28,6 +32,10 @@ export const resources: readonly BuiltInResource[] = [
   persistentVolumes,
   services,
   kubernetesEvents,
+  inventory,
+  kollectTargets,
+  kollectInventories,
+  kollectSinks,
 ]
 
 /** Made of the snapshots of every round. */

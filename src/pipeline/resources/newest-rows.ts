@@ -1,4 +1,4 @@
-import { type ScalarValue, Table, type TableRow, tableRowId } from '#model'
+import { type JsonValue, Table, type TableRow, tableRowId } from '#model'
 
 interface Kept extends TableRow {
   /** what is the newest is kept */
@@ -36,7 +36,7 @@ export class NewestRows {
   }
 
   /** What has the name already is replaced. */
-  add(namespace: string, name: string, labels: Readonly<Record<string, string>>, values: readonly ScalarValue[]): void {
+  add(namespace: string, name: string, labels: Readonly<Record<string, string>>, values: readonly JsonValue[]): void {
     const id = tableRowId(namespace, name)
     const at = values[this.#column]
     const entries = this.#fields.map((field, place) => [field, values[place] ?? null] as const)

@@ -1,6 +1,6 @@
 import { allPods, fields, instant, items, POD_USAGE, requestsOf, text } from '#collect'
 import { type KubeObject, podFacts } from '#kube'
-import type { Health, ScalarValue } from '#model'
+import type { Health, JsonValue } from '#model'
 import { defineResource } from './define.ts'
 import { createdAt, none, numberIn, once, owner, ownerOf, textOf } from './read.ts'
 import type { Read } from './resource-row-builder.ts'
@@ -205,7 +205,7 @@ function lastTermination(pod: KubeObject): string | null {
 }
 
 /** The workload above the owner: a replica set is named after its deployment, with the hash of its template behind. */
-function workloadOf(...[pod, kind]: Parameters<Read>): ScalarValue {
+function workloadOf(...[pod, kind]: Parameters<Read>): JsonValue {
   const owner = ownerOf(pod, kind)
   const hash = pod.metadata.labels?.['pod-template-hash']
   if (typeof owner !== 'string' || !hash || !owner.startsWith('ReplicaSet/') || !owner.endsWith(`-${hash}`))

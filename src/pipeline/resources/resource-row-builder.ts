@@ -1,10 +1,10 @@
 import type { KubeObject } from '#kube'
 import { GrowingRows, type RowBuilder } from '#metricsource'
-import { type ScalarValue, type Table, tableRowId } from '#model'
+import { type JsonValue, type Table, tableRowId } from '#model'
 import { NewestRows } from './newest-rows.ts'
 
 /** Reads the value of one column; null: not known, or nothing. @param kind of the object: items of a list do not say it */
-export type Read = (object: KubeObject, kind: string) => ScalarValue
+export type Read = (object: KubeObject, kind: string) => JsonValue
 
 type Labels = Readonly<Record<string, string>>
 const NO_LABELS: Labels = Object.freeze({})

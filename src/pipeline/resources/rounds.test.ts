@@ -32,7 +32,7 @@ async function round(
   const batch = await collectRound({
     kube,
     cluster: parseClusterName('west'),
-    collectors: [...collectors, ...resources.map(({ collector }) => collector)],
+    collectors: [...collectors, ...resources.flatMap(({ collector }) => collector ?? [])],
     source: 'pull',
     signal: new AbortController().signal,
   })
@@ -97,7 +97,7 @@ describe('rows that rounds read', () => {
     const { batch } = await round({ ...plain, nodes: kubeError('server') })
     expect(batch).toMatchObject({ parts: [], failure: { code: 'kube_server' } })
     expect(batch.tables?.map(({ source, outcome }) => [source, outcome])).toEqual(
-      resources.map(({ id }) => [id, 'unreachable']),
+      resources.filter(({ collector }) => collector).map(({ id }) => [id, 'unreachable']),
     )
   })
 

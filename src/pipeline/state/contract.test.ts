@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Batch, type Change, type ClusterState, ownerOf, type Part } from '#model'
+import { type Batch, type Change, type ClusterState, ownerOf, type Part, ROWS_INCOMPLETE } from '#model'
 import { clusterOf } from './fleet.ts'
 import { RedisMirror } from './mirror.ts'
 import { openState } from './open.ts'
@@ -247,6 +247,19 @@ function promises(driver: () => Driver): void {
       expect(custom()?.rows).toBe(before)
       expect(custom()?.freshness?.observedAt).toBe(T0 + 60_000)
       expect(opened.told).toMatchObject([{ kind: 'custom', rows: false }, { kind: 'cluster' }])
+    })
+
+    it('takes rows as gone by nothing that is incomplete', async () => {
+      const incomplete = { namespace: 'a', outcome: 'unreachable', code: ROWS_INCOMPLETE, message: 'not read' } as const
+      const some = { errors: [incomplete], errorCount: 1 }
+      await apply([connected(west), between(1, seen(sizes({ x: 1, y: 2 })))], 1)
+      await apply([between(2, seen(sizes({ y: 3, z: 4 }), some))], 2)
+      expect(rows()).toEqual({ x: 1, y: 3, z: 4 })
+      expect(custom()).toMatchObject({ outcome: 'complete', errorCount: 1 })
+      await restart()
+      expect(rows()).toEqual({ x: 1, y: 3, z: 4 })
+      await apply([between(3, seen(sizes({ z: 4 })))], 3)
+      expect(rows()).toEqual({ z: 4 })
     })
 
     it('is kept when a later collection fails, and says why and since when', async () => {

@@ -3,6 +3,7 @@ import {
   type Change,
   type ClusterState,
   type Freshness,
+  keepsRows,
   type RowsFacts,
   type RowsPart,
   type RowsState,
@@ -42,12 +43,17 @@ function applyRowsPart(old: RowsState | undefined, part: RowsPart, freshness: Fr
     const failed = hash === seen.hash ? {} : { failedHash: hash }
     return { ...seen, ...failed, source, durationMs, outcome, code, message, attemptedAt, rows: before }
   }
-  // What did not change keeps its chunks, so that stores write the others only.
-  const rows = part.outcome === 'complete' ? part.rows.basedOn(before) : before.patch(part.put, part.removed)
+  const rows = rowsAfter(before, part)
   const { aggregations, truncated, errors, errorCount, reports } = part
   const facts: RowsFacts = { aggregations, truncated, errors, errorCount, reports }
   const read = { outcome: 'complete', code: '', message: '', attemptedAt, freshness } as const
   return { source, hash, durationMs, ...read, ...facts, rows }
+}
+
+function rowsAfter(before: Table, part: Extract<RowsPart, { readonly outcome: 'complete' | 'changed' }>): Table {
+  if (part.outcome === 'changed') return before.patch(part.put, part.removed)
+  // What did not change keeps its chunks, so that stores write the others only.
+  return keepsRows(part) ? before.patch(part.rows, []) : part.rows.basedOn(before)
 }
 
 type Known = RowsFacts & Pick<RowsState, 'hash' | 'failedHash' | 'freshness'>

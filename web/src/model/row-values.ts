@@ -8,7 +8,7 @@ import type {
   TypeOnClusterView,
   TypeView,
 } from '../contract.ts'
-import { momentOf, nearest } from '../contract.ts'
+import { lineOf, momentOf, nearest } from '../contract.ts'
 import { hasFailedSince } from './current.ts'
 import { parseFilter, type Term, type Value } from './filter.ts'
 import { formatBytes, formatCores, formatSpan } from './format.ts'
@@ -18,11 +18,11 @@ export type Scalar = string | number | boolean | null
 export type CellValue = TableRowView['values'][string]
 export type Unit = ColumnView['unit']
 
-/** What a table shows of a value: items of a list with commas, of an object its JSON. */
+/** What a table shows of a value: items of a list with commas, of an object its fields behind their names. */
 export function scalarOf(value: CellValue | undefined): Scalar {
   if (typeof value !== 'object' || value === null) return value ?? null
   const isPlain = Array.isArray(value) && value.every((one) => typeof one !== 'object' || one === null)
-  return isPlain ? value.join(', ') || null : JSON.stringify(value)
+  return isPlain ? value.join(', ') || null : lineOf(value)
 }
 
 const few = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 })
@@ -196,6 +196,9 @@ export function collectionStatusOf({ part, stale, errorCount }: TypeOnClusterVie
   if (errorCount > 0) return 'partly'
   return part.count === 0 ? 'empty' : 'collected'
 }
+
+/** Not all of it is known: what is gone may still be among its rows. */
+export const isIncomplete = ({ errors }: TypeOnClusterView): boolean => errors.some(({ code }) => code === 'incomplete')
 
 /** Something is wrong that somebody may mend; what a cluster does not serve is not wrong. */
 export const isWrong = (on: TypeOnClusterView): boolean =>

@@ -27,6 +27,7 @@ import {
   collectionStatusWord,
   formatQuantity,
   isGroups,
+  isIncomplete,
   type Scalar,
   sayScalar,
   scalarOf,
@@ -58,12 +59,14 @@ export function CollectionStatusMark({ on }: { on: TypeOnClusterView }): ReactNo
 }
 
 /** The same as words, for filters, files and cells. */
-export const notesOf = ({ truncated, outdated, errorCount, filtered }: TypeOnClusterView): string[] => [
-  ...(truncated ? ['truncated'] : []),
-  ...(outdated ? ['outdated'] : []),
-  ...(errorCount > 0 ? [plural(errorCount, 'error')] : []),
-  ...(filtered ? ['filtered'] : []),
+export const notesOf = (on: TypeOnClusterView): string[] => [
+  ...(on.truncated ? ['truncated'] : []),
+  ...(on.outdated ? ['outdated'] : []),
+  ...(on.errorCount > 0 ? [errorsWord(on)] : []),
+  ...(on.filtered ? ['filtered'] : []),
 ]
+
+const errorsWord = (on: TypeOnClusterView): string => (isIncomplete(on) ? 'incomplete' : plural(on.errorCount, 'error'))
 
 /** How it stands, and below what must be known of it. */
 export function CollectionStatusCell({ on }: { on: TypeOnClusterView }): ReactNode {
@@ -106,7 +109,7 @@ export function CollectionStatusNotes({ on }: { on: TypeOnClusterView }): ReactN
       )}
       {errorCount > 0 && (
         <span className="tag is-warning" data-tip={errorTip(on)}>
-          ▲ {plural(errorCount, 'error')}
+          ▲ {errorsWord(on)}
         </span>
       )}
       {filtered && (

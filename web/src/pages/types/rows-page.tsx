@@ -16,9 +16,10 @@ import { formatCount, formatSpan, plural } from '../../model/format.ts'
 import { partTexts } from '../../model/part-texts.ts'
 import { type Counted, recounted } from '../../model/recount.ts'
 import { rowCharts } from '../../model/row-charts.ts'
-import { asOfNow, policyType } from '../../model/row-values.ts'
+import { asOfNow, isIncomplete, policyType } from '../../model/row-values.ts'
 import { Link, navigate, setQuery, typeEditorPath, typePath, typesPath, usePlace, whyPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
+import { HowToBegin } from './how-to-begin.tsx'
 import { KindSummary } from './kind-summary.tsx'
 import { AsOf, CollectionStatusMark, CollectionStatusNotes } from './parts.tsx'
 import { RowBeside } from './row-beside.tsx'
@@ -123,6 +124,7 @@ function OfCluster({ cluster, view, first, row }: OfClusterProps): ReactNode {
           <p>
             Nothing is wrong: there is nothing of this kind to show. It appears here by itself once it is installed.
           </p>
+          <HowToBegin type={view.type} />
           <p className="fine">
             Looked for <Age at={on.part.attemptedAt} suffix=" ago" focusable />, every {formatSpan(source.intervalMs)}.
           </p>
@@ -328,13 +330,22 @@ function PartFailure({ facts: { source, on } }: { facts: Facts }): ReactNode {
   )
 }
 
-/** Namespaces that could not be read, each with its cause. */
-function Errors({ on: { errors, errorCount } }: { on: TypeOnClusterView }): ReactNode {
+/** Namespaces that could not be read, or targets that are not read to their end, each with its cause. */
+function Errors({ on }: { on: TypeOnClusterView }): ReactNode {
+  const { errors, errorCount } = on
   if (errorCount === 0) return null
   return (
     <details className="notice is-degraded custom-errors" open={errors.length <= 3}>
       <summary>
-        <b>{plural(errorCount, 'namespace')} could not be read.</b> Rows of them are missing here.
+        {isIncomplete(on) ? (
+          <>
+            <b>{plural(errorCount, 'target')} of it incomplete.</b> What is gone there may still be shown here.
+          </>
+        ) : (
+          <>
+            <b>{plural(errorCount, 'namespace')} could not be read.</b> Rows of them are missing here.
+          </>
+        )}
       </summary>
       <div className="scroll-x">
         <table className="facts">
@@ -347,7 +358,7 @@ function Errors({ on: { errors, errorCount } }: { on: TypeOnClusterView }): Reac
           </thead>
           <tbody>
             {errors.map(({ namespace, outcome, code, message }) => (
-              <tr key={`${namespace} ${code}`}>
+              <tr key={`${namespace} ${code} ${message}`}>
                 <th scope="row" className="mono">
                   {namespace || 'all'}
                 </th>
@@ -372,6 +383,7 @@ function NoRows({ cluster, type, on }: { cluster: ClusterView; type: string; on:
       icon={<IconTableOff size={30} aria-hidden="true" />}
     >
       <p>The cluster was read, and it has no {type} that you may see.</p>
+      {!on.filtered && <HowToBegin type={type} />}
       {on.filtered && (
         <Link to={whyPath({ cluster: cluster.name, type: policyType(type) })} className="button">
           Why?

@@ -53,6 +53,7 @@ import {
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { isOnClusters } from '../../types-seen.ts'
+import { HowToBegin } from './how-to-begin.tsx'
 import { KindSummary } from './kind-summary.tsx'
 import { AggregatedText, CollectionStatusCell, notesOf } from './parts.tsx'
 import { RowBeside } from './row-beside.tsx'
@@ -315,7 +316,7 @@ function FleetRows({
         onCounted={onCounted}
         onPage={onPage}
         isPast={isPast}
-        empty={noneThere}
+        empty={<NoneThere type={view.type} />}
       />
       <RowBeside
         cluster={cluster}
@@ -332,9 +333,10 @@ function FleetRows({
   )
 }
 
-const noneThere = (
+const NoneThere = ({ type }: { type: string }): ReactNode => (
   <Empty title="None there" icon={<IconTableOff size={30} aria-hidden="true" />}>
     <p>No cluster that was read has any that you may see.</p>
+    <HowToBegin type={type} />
   </Empty>
 )
 

@@ -1,0 +1,115 @@
+import { attributesOf, inventoryFields, inventoryKey, type JsonValue, Table, type TableRow, tableRowId } from '#model'
+import type { TargetKey } from '../rows.ts'
+import { type Departure, type PackedRow, type RowStore, targetText } from '../store/index.ts'
+
+/** What a batch may hold is bounded: beyond these, rows go without attributes, then not at all. Attributes as JSON. */
+export interface TableLimits {
+  readonly rows: number
+  /** of all rows, UTF-16 units */
+  readonly units: number
+}
+
+const LIMITS: TableLimits = { rows: 100_000, units: 24 * 2 ** 20 }
+/** What a row takes besides its attributes, about. */
+const UNITS_OF_ROW = 150
+
+const TOO_LARGE = 'its attributes are too large for the hub; sinks have them'
+const OUT_OF_ROOM = 'the inventory of this cluster is too large for the hub: attributes of some rows are in sinks alone'
+const NO_LABELS: TableRow['labels'] = Object.freeze({})
+
+/** Rows of all targets as one table for a hub, which shares with the table before what did not change. */
+export class InventoryTable {
+  readonly #store: RowStore
+  readonly #limits: TableLimits
+  #rows: Table = Table.empty
+  /** of the store, as of the table; undefined: it does not hold all that is there */
+  #sequence: number | undefined
+  #isTruncated = false
+
+  constructor(store: RowStore, limits: TableLimits = LIMITS) {
+    this.#store = store
+    this.#limits = limits
+  }
+
+  /** @param targets whose rows count, each once */
+  read(targets: readonly TargetKey[]): { readonly rows: Table; readonly isTruncated: boolean } {
+    const { sequence } = this.#store
+    if (this.#sequence !== sequence) this.#follow(this.#placed(targets))
+    return { rows: this.#rows, isTruncated: this.#isTruncated }
+  }
+
+  #placed(targets: readonly TargetKey[]): readonly Placed[] {
+    return targets.flatMap((key) => {
+      const state = this.#store.state(key)
+      const target = targetText(key)
+      return state.kind === 'rows' ? state.rows.map((row) => ({ target, row })) : []
+    })
+  }
+
+  #follow(all: readonly Placed[]): void {
+    const { sequence } = this.#store
+    let units = all.length * UNITS_OF_ROW
+    for (const { row } of all) units += row.attributes.length
+    const fits = all.length <= this.#limits.rows && units <= this.#limits.units
+    const since = this.#sequence
+    const departed = fits && since !== undefined ? this.#store.departedSince(since) : undefined
+    const next = departed && since !== undefined ? this.#patched(all, since, departed) : undefined
+    // Where the count is another, something was missed: then all are laid out anew.
+    this.#rows = next?.size === all.length ? next : this.#anew(all).basedOn(this.#rows)
+    this.#isTruncated = all.length > this.#limits.rows
+    this.#sequence = fits ? sequence : undefined
+  }
+
+  #patched(all: readonly Placed[], since: number, departed: readonly Departure[]): Table {
+    const put = all.filter(({ row }) => row.sequence > since).map((one) => rowOf(one, attributes(one.row)))
+    const here = new Set(put.map(({ namespace, name }) => tableRowId(namespace, name)))
+    const gone = departed
+      .map(({ target, key }) => tableRowId(key.namespace, inventoryKey(key.name, target, key.uid)))
+      .filter((id) => !here.has(id))
+    return this.#rows.patch(Table.of(inventoryFields, put), gone)
+  }
+
+  #anew(all: readonly Placed[]): Table {
+    const some = all.slice(0, this.#limits.rows)
+    let left = this.#limits.units - some.length * UNITS_OF_ROW
+    const rows = some.map((one) => {
+      left -= one.row.attributes.length
+      return rowOf(one, left < 0 ? { value: null, note: OUT_OF_ROOM } : attributes(one.row))
+    })
+    return Table.of(inventoryFields, rows)
+  }
+}
+
+/** A row of a target: that of the cluster has rows that say the namespace of their object. */
+interface Placed {
+  /** as `targetText` writes it */
+  readonly target: string
+  readonly row: PackedRow
+}
+
+interface Attributes {
+  readonly value: JsonValue
+  readonly note: string | null
+}
+
+function attributes({ attributes: json }: PackedRow): Attributes {
+  const value = attributesOf(json)
+  return value === undefined ? { value: null, note: TOO_LARGE } : { value, note: null }
+}
+
+function rowOf({ target, row }: Placed, { value, note }: Attributes): TableRow {
+  const { namespace, name, group, version, kind, uid } = row
+  return {
+    namespace,
+    name: inventoryKey(name, target, uid),
+    labels: NO_LABELS,
+    values: {
+      kind,
+      apiVersion: group === '' ? version : `${group}/${version}`,
+      target: target.replace(/^\//, ''),
+      attributes: value,
+      note,
+      uid,
+    },
+  }
+}

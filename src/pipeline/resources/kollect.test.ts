@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest'
+import type { KubeObject } from '#kube'
+import type { BuiltInResource } from '#metricsource'
+import { kollectInventories } from './kollect-inventories.ts'
+import { kollectSinks } from './kollect-sinks.ts'
+import { kollectTargets } from './kollect-targets.ts'
+
+const said = (type: string, status: 'True' | 'False', reason: string, message = '', at = '2026-11-01T00:00:00Z') => ({
+  ...{ type, status, reason, message, lastTransitionTime: at },
+})
+
+function rowOf(kind: BuiltInResource, object: object, which = 0): Readonly<Record<string, unknown>> {
+  const target = kind.targets[which]
+  if (!target) throw new Error('it reads nothing')
+  const builder = kind.collect(0, target)
+  builder.add({ metadata: { name: 'apps', namespace: 'shop' }, ...object } as KubeObject)
+  const [row] = builder.rows().rows()
+  if (!row) throw new Error('it is no row')
+  return row.values
+}
+
+describe('a target of inventory', () => {
+  it.each([
+    ['no status', { spec: { profileRef: 'apps' } }, { status: 'Waiting', why: null, rows: null, profile: 'apps' }],
+    [
+      'all it chooses',
+      {
+        spec: { profileRef: { name: 'all', namespace: 'shop' } },
+        status: { collectedCount: 3, extractionFailures: 1, conditions: [said('Ready', 'True', 'Collecting')] },
+      },
+      { status: 'Ready', why: null, rows: 3, failures: 1, profile: 'all' },
+    ],
+    [
+      'a profile that is not there',
+      { status: { conditions: [said('Ready', 'False', 'ProfileNotFound'), said('Degraded', 'True', 'x', 'make it')] } },
+      { status: 'Degraded', why: 'make it' },
+    ],
+    [
+      'been suspended',
+      { spec: { suspend: true }, status: { conditions: [said('Ready', 'True', '')] } },
+      { status: 'Suspended' },
+    ],
+    ['a status of another kind', { spec: 7, status: { conditions: 'none' } }, { status: 'Waiting' }],
+  ])('that has %s', (_, object, expected) => {
+    expect(rowOf(kollectTargets, object)).toMatchObject(expected)
+  })
+})
+
+describe('an inventory', () => {
+  it('says of its sinks which fail since when, and who else writes there', () => {
+    const conflict = "east writes rows of cluster 'west'. Give one of both clusters another identity, or stop one"
+    const status = {
+      itemCount: 12,
+      conditions: [said('Ready', 'True', 'PartiallySynced'), said('Complete', 'False', 'TargetDegraded')],
+      sinkExports: [
+        {
+          name: 'database/warehouse',
+          lastExportTime: '2026-11-02T00:00:00Z',
+          conditions: [said('Synced', 'True', 'Exported')],
+        },
+        { name: 'snapshot/git', conditions: [said('Synced', 'False', 'Pending', 'nothing was exported yet')] },
+        {
+          name: 'event/nats',
+          conditions: [said('Synced', 'False', 'WriterConflict', conflict, '2026-11-03T00:00:00Z')],
+        },
+      ],
+    }
+    expect(rowOf(kollectInventories, { status })).toEqual({
+      ...{ status: 'Ready', kind: 'KollectInventory', rows: 12, complete: 'Incomplete', sinks: 3, failing: 1 },
+      ...{ failingSince: Date.parse('2026-11-03T00:00:00Z'), lastExportAt: Date.parse('2026-11-02T00:00:00Z') },
+      ...{ conflict, why: null, createdAt: null },
+      exports: [
+        expect.objectContaining({ sink: 'database/warehouse', status: 'Exported' }),
+        expect.objectContaining({ sink: 'snapshot/git', status: 'Pending', lastWriteAt: null }),
+        expect.objectContaining({ sink: 'event/nats', status: 'WriterConflict', message: conflict }),
+      ],
+    })
+    expect(rowOf(kollectInventories, {}, 1)).toMatchObject({ kind: 'KollectClusterInventory', sinks: 0, rows: null })
+  })
+})
+
+describe('a sink of inventory', () => {
+  it.each([
+    ['was not looked at', {}, { status: 'Not tested', why: null }],
+    [
+      'answers',
+      { conditions: [said('ConnectionVerified', 'True', 'ConnectionOK', 'fine')] },
+      { status: 'Connected', why: null },
+    ],
+    [
+      'does not answer',
+      { conditions: [said('ConnectionVerified', 'False', 'ConnectionTestFailed', 'no route')] },
+      { status: 'Not reachable', why: 'no route' },
+    ],
+    [
+      'cannot be used',
+      { conditions: [said('Degraded', 'True', 'SecretMissing', 'make it')] },
+      { status: 'Degraded', why: 'make it' },
+    ],
+  ])('that %s', (_, status, expected) => {
+    const spec = { type: 'postgres', cluster: 'west', endpoint: 'postgres://user:secret@host' }
+    const row = rowOf(kollectSinks, { spec, status })
+    expect(row).toMatchObject({ type: 'postgres', writesAs: 'west', ...expected })
+    // Where it is may hold credentials of old.
+    expect(JSON.stringify(row)).not.toContain('secret@')
+  })
+})
