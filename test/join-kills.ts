@@ -3,9 +3,8 @@ import { EventEmitter, once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { build } from 'esbuild'
 import { type MemberIdentity, memberTransport } from '#agent'
 import { accept, JoinTokens } from '#joining'
 import { clusterConnection } from '#kinds'
@@ -16,6 +15,7 @@ import { keyOf } from '../src/control/joining/certificate-request.ts'
 import { certificatesOf, managedClusters } from '../src/control/joining/members.ts'
 import { IdentityFiles } from '../src/pipeline/agent/join/identity-files.ts'
 import { hello } from '../src/pipeline/ingest/stream/test/own-agent.ts'
+import { bundled } from './bundled.ts'
 import { clusterpulse, eventually, program, type Running } from './process.ts'
 import { argumentsAndEnvironmentOf, filesWith, linesOfKey } from './secret-search.ts'
 
@@ -69,7 +69,7 @@ export class JoinKills implements AsyncDisposable {
   readonly #folder: string
   readonly #ports = { page: freePort(), api: freePort(), agents: freePort() }
   /** beside the packages it needs */
-  readonly #program = resolve(`node_modules/.cache/clusterpulse/join-machine-${process.pid}.mjs`)
+  #program: Awaited<ReturnType<typeof bundled>> | undefined
   readonly #moments = new EventEmitter()
   readonly #kills = Object.fromEntries([...steps, 'the hub'].map((step) => [step, 0])) as Record<
     Step | 'the hub',
@@ -126,18 +126,13 @@ export class JoinKills implements AsyncDisposable {
     await this.#kube?.[Symbol.asyncDispose]()
     await this.#hub?.[Symbol.asyncDispose]()
     await this.#fleet?.[Symbol.asyncDispose]()
-    await rm(this.#program, { force: true })
+    await this.#program?.[Symbol.asyncDispose]()
     await rm(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   }
 
   async #open(): Promise<void> {
     await mkdir(join(this.#folder, 'said'))
-    await mkdir(dirname(this.#program), { recursive: true })
-    await build({
-      entryPoints: [join(import.meta.dirname, 'join-machine.ts')],
-      ...{ outfile: this.#program, bundle: true, platform: 'node', target: 'node20', format: 'esm' },
-      ...{ packages: 'external', logLevel: 'error' },
-    })
+    this.#program = await bundled(join(import.meta.dirname, 'join-machine.ts'))
     const size = ['--clusters', '1', '--nodes', '1', '--pods', '1']
     this.#fleet = clusterpulse(['simulate', ...size, '--kubeconfig-out', join(this.#folder, 'fleet.yaml')])
     await this.#fleet.says(/kubeconfig in/)
@@ -255,7 +250,7 @@ export class JoinKills implements AsyncDisposable {
       existsSync(join(folder, 'identity/asking.json')) || existsSync(join(folder, 'identity/member.json'))
     const shown = isAsking && randomInt(2) === 0 ? [] : [token]
     if (randomInt(WHOLE_EVERY) > 0)
-      return program(process.execPath, [this.#program, join(folder, 'identity'), ...shown])
+      return program(process.execPath, [this.#program?.path ?? '', join(folder, 'identity'), ...shown])
     const where = ['--kubeconfig', join(this.#folder, 'fleet.yaml'), '--buffer-dir', folder]
     return clusterpulse(['join', ...shown, ...where], { env: { HEALTH_ADDRESS: '127.0.0.1:0' } })
   }

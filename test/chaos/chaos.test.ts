@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { redisMissing, startRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { bundled } from '../bundled.ts'
 import type { AgentConfig } from './agent-process.ts'
 import type { HubConfig } from './hub-process.ts'
 import type { OwnersConfig } from './owners-process.ts'
@@ -39,28 +39,17 @@ interface Programs {
 
 describe('kill -9 of the hub and of agents at random', () => {
   let programs: Programs
+  const bundles: AsyncDisposable[] = []
   beforeAll(async () => {
-    // Beside the installed packages, so that the bundles find those they leave out.
-    const cache = resolve('node_modules/.cache/clusterpulse')
-    await mkdir(cache, { recursive: true })
     const made = async (name: string) => {
-      const outfile = join(cache, `chaos-${name}-${process.pid}.mjs`)
-      await build({
-        entryPoints: [join(import.meta.dirname, `${name}-process.ts`)],
-        outfile,
-        bundle: true,
-        platform: 'node',
-        target: 'node20',
-        format: 'esm',
-        packages: 'external',
-        logLevel: 'error',
-      })
-      return outfile
+      const program = await bundled(join(import.meta.dirname, `${name}-process.ts`))
+      bundles.push(program)
+      return program.path
     }
     programs = { hub: await made('hub'), owners: await made('owners'), agent: await made('agent') }
   })
   afterAll(async () => {
-    for (const file of Object.values(programs ?? {})) await rm(file, { force: true })
+    for (const one of bundles) await one[Symbol.asyncDispose]()
   })
 
   const timeout = 400_000 + CYCLES * 3_000

@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildPage, noBrowser, openBrowser } from '../../web/testing/browser.ts'
 import { pageBefore } from '../../web/testing/page-before.ts'
-import { program, type Running } from '../process.ts'
+import { clusterpulse, type Running } from '../process.ts'
 
 const suite = noBrowser === undefined ? 'tables of a real hub' : `tables of a real hub (skipped: ${noBrowser})`
 const ofCluster = ['nodes', 'namespaces', 'deployments', 'types', 'types/pods', 'types/workloads', 'types/services']
@@ -28,9 +28,8 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
     built = buildPage()
     browser = await openBrowser()
     folder = await mkdtemp(join(tmpdir(), 'clusterpulse-layout-'))
-    const dev = join(import.meta.dirname, '../../src/apps/cli/dev.ts')
     const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', '0']
-    hub = program(process.execPath, ['--import', 'tsx', dev, 'up', '--demo', '--data-dir', folder, ...ports])
+    hub = clusterpulse(['up', '--demo', '--data-dir', folder, ...ports])
     before = await pageBefore((await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/, 120_000))[1] ?? '', built.root)
   }, 240_000)
   afterAll(async () => {

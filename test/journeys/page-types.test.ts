@@ -16,7 +16,7 @@ import { administrator, PageHub, type PageHubOptions } from '../page/hub.ts'
 import { developers } from '../page/policies.ts'
 import { patient, shown } from '../page/shown.ts'
 import { type VisitOptions, Visits } from '../page/visits.ts'
-import { program } from '../process.ts'
+import { clusterpulse } from '../process.ts'
 
 const allTypes = ['certificate', 'Cluster operators', 'Deployments', 'Namespaces', 'Nodes', 'Operators', 'pvc']
 const suite = noBrowser === undefined ? 'types on the page' : `types on the page (skipped: ${noBrowser})`
@@ -530,10 +530,8 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
   it('shows what a real hub collects: rows, numbers, their past, and a declaration tried on a cluster', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'clusterpulse-types-'))
     open.push(() => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
-    // From the sources, as the page is.
-    const dev = join(import.meta.dirname, '../../src/apps/cli/dev.ts')
     const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', '0']
-    const real = program(process.execPath, ['--import', 'tsx', dev, 'up', '--demo', '--data-dir', folder, ...ports])
+    const real = clusterpulse(['up', '--demo', '--data-dir', folder, ...ports])
     open.unshift(async () => real[Symbol.asyncDispose]())
     const before = await pageBefore((await real.says(/on (http:\/\/127\.0\.0\.1:\d+)/, 60_000))[1] ?? '', built.root)
     open.unshift(async () => before[Symbol.asyncDispose]())

@@ -1,38 +1,26 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { parseClusterName } from '#model'
+import { bundled } from '../../../test/bundled.ts'
 import { serveHub } from './testing/grpc-hub.ts'
 import { MemoryHub } from './testing/memory-hub.ts'
 
 /** how often the agent is killed; more on request */
 const CYCLES = Number(process.env.KILL_CYCLES ?? 6)
 let directory = ''
-let program = ''
+let program: Awaited<ReturnType<typeof bundled>>
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'agent-kill-'))
-  const cache = resolve('node_modules/.cache/clusterpulse')
-  await mkdir(cache, { recursive: true })
-  // Beside the installed packages, so that the bundle finds those it leaves out.
-  program = join(cache, `agent-kill-${process.pid}.mjs`)
-  await build({
-    entryPoints: [join(import.meta.dirname, 'testing/kill-child.ts')],
-    outfile: program,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    packages: 'external',
-    logLevel: 'error',
-  })
+  program = await bundled(join(import.meta.dirname, 'testing/kill-child.ts'))
 })
 afterAll(async () => {
-  await rm(program, { force: true })
+  await program?.[Symbol.asyncDispose]()
   await rm(directory, { recursive: true, force: true })
 })
 
@@ -70,7 +58,7 @@ describe('an agent that is killed at any moment', () => {
           before = before < 0 && isWhole ? now : before
           if (!isWhole || !isLater) throw new Error(`the hub has ${JSON.stringify(hub.received)}`)
         },
-        { timeout: 30_000, interval: 100 },
+        { timeout: 120_000, interval: 100 },
       )
     } finally {
       last.kill('SIGKILL')
@@ -97,7 +85,7 @@ describe('an agent that is killed at any moment', () => {
 })
 
 function start(port: number, run: number): ChildProcess {
-  return spawn(process.execPath, [program, join(directory, 'buffer'), String(port), `run-${run}`], {
+  return spawn(process.execPath, [program.path, join(directory, 'buffer'), String(port), `run-${run}`], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
 }

@@ -4,9 +4,9 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { afterEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { bundled } from '../../../test/bundled.ts'
 
 const cycles = Number(process.env.HISTORY_KILL_CYCLES ?? 5)
 const directories: string[] = []
@@ -15,11 +15,15 @@ afterEach(async () => {
 })
 
 const begin = 1_700_000_100_000
-const program = fileURLToPath(new URL('./testing/append-until-killed.ts', import.meta.url))
+let program: Awaited<ReturnType<typeof bundled>>
+beforeAll(async () => {
+  program = await bundled(join(import.meta.dirname, 'testing/append-until-killed.ts'))
+})
+afterAll(() => program?.[Symbol.asyncDispose]())
 
 /** @returns the last position it called safe */
 async function appendAndDie(directory: string, afterMs: number): Promise<number> {
-  const child = spawn(process.execPath, ['--import', 'tsx', program, directory, String(begin)], {
+  const child = spawn(process.execPath, [program.path, directory, String(begin)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let safe = -1
@@ -63,5 +67,5 @@ it(
     }
     expect((await readdir(directory)).filter((name) => name.includes('damaged'))).toEqual([])
   },
-  20_000 + cycles * 10_000,
+  60_000 + cycles * 30_000,
 )

@@ -9,12 +9,12 @@ import { describe, expect, it } from 'vitest'
 import { samplesOf } from '#history'
 import { ownerOf, parseClusterName } from '#model'
 import { openLog, silentLogger } from '#runtime'
+import { bundled } from '../../../test/bundled.ts'
 import { aBatch, aNode, complete } from '../state/test/fleet-words.ts'
 import { isFor } from './audience.ts'
 import { divideLogs } from './division.ts'
 import { LedgerFile } from './ledger-file.ts'
 import { decodeLogEntry, encodeLogEntry } from './log-record.ts'
-import { bundle } from './test/bundle.ts'
 
 /** KILL_CYCLES=200 for the long run. */
 const CYCLES = Number(process.env.KILL_CYCLES ?? 5)
@@ -27,9 +27,9 @@ const STATE = 400
 
 describe('kill -9 while logs are divided', () => {
   it(`at random moments, ${CYCLES} times: the former logs are as they were, and divided once more all is there, once`, {
-    timeout: 30_000 + CYCLES * 5_000,
+    timeout: 60_000 + CYCLES * 15_000,
   }, async () => {
-    await using program = await bundle('divide-child')
+    await using program = await bundled(join(import.meta.dirname, 'test/divide-child.ts'))
     const directory = await mkdtemp(join(tmpdir(), 'kill-divide-'))
     try {
       await fill(directory)

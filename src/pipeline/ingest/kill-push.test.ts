@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
-import { bundle } from './test/bundle.ts'
+import { bundled } from '../../../test/bundled.ts'
 import type { AgentPlan } from './test/kill-push-child.ts'
 
 /** KILL_CYCLES=1000 for the long run. */
@@ -53,7 +53,7 @@ describe.each(['file', 'duckdb'])('kill -9 of a hub that is pushed to, with hist
   it(`at random moments, ${CYCLES} times: all that was acknowledged is in history exactly once, and state is the newest`, {
     timeout: 60_000 + CYCLES * 15_000,
   }, async () => {
-    await using program = await bundle('kill-push-child')
+    await using program = await bundled(join(import.meta.dirname, 'test/kill-push-child.ts'))
     const directory = await mkdtemp(join(tmpdir(), 'kill-push-'))
     const agents = new Map(Array.from({ length: AGENTS }, (_, i) => [`c${i}`, new Heard(`c${i}`)]))
     try {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bundle } from './test/bundle.ts'
+import { bundled } from '../../../test/bundled.ts'
 
 /** KILL_CYCLES=200 for the long run. */
 const CYCLES = Number(process.env.KILL_CYCLES ?? 5)
@@ -19,10 +19,10 @@ interface Told {
 
 describe('kill -9 of the hub', () => {
   let directory: string
-  let program: Awaited<ReturnType<typeof bundle>>
+  let program: Awaited<ReturnType<typeof bundled>>
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'kill-'))
-    program = await bundle('kill-child')
+    program = await bundled(join(import.meta.dirname, 'test/kill-child.ts'))
   })
   afterAll(async () => {
     await rm(directory, { recursive: true, force: true })

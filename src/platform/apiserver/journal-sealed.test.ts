@@ -17,16 +17,22 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { open } from 'lmdb'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openLog, silentLogger } from '#runtime'
 import { createSealer, isSealed, keptKeys, localKeys } from '#sealing'
+import { bundled } from '../../../test/bundled.ts'
 import { journalStorage } from './journal.ts'
 import { ObjectsLostError, ObjectsSealedError } from './journal-errors.ts'
 import { openRemnant } from './journal-remnants.ts'
 import { aDirectory } from './test/server.ts'
 import type { ApiObject } from './types.ts'
+
+let opener: Awaited<ReturnType<typeof bundled>>
+beforeAll(async () => {
+  opener = await bundled(join(import.meta.dirname, 'test/opener.ts'))
+})
+afterAll(() => opener?.[Symbol.asyncDispose]())
 
 const aKey = () => randomBytes(32)
 const sealerOf = (...keys: Buffer[]) => createSealer(localKeys(keys))
@@ -337,9 +343,8 @@ async function rewrite(directory: string, harm: (payload: Buffer, n: number, of:
 
 /** Another process that opens the journal with these keys, the first in force. */
 async function startOpener(dir: string, keys: readonly Buffer[]): Promise<{ kill(): Promise<void> }> {
-  const script = fileURLToPath(new URL('./test/opener.ts', import.meta.url))
   const env = { ...process.env, KEYS: keys.map((key) => key.toString('base64')).join(' ') }
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', script, dir], {
+  const child: ChildProcess = spawn(process.execPath, [opener.path, dir], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -1,12 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { bundled } from '../../../test/bundled.ts'
 import { configMap } from './behaviour/subject.ts'
 import { ApiServer } from './server.ts'
 import { aDirectory, aServer } from './test/server.ts'
 import type { ApiObject } from './types.ts'
+
+let program: Awaited<ReturnType<typeof bundled>>
+beforeAll(async () => {
+  program = await bundled(join(import.meta.dirname, 'test/writer.ts'))
+})
+afterAll(() => program?.[Symbol.asyncDispose]())
 
 const CONFIG_MAPS = { group: '', version: 'v1', plural: 'configmaps' }
 const map = (name: string, value = ''): ApiObject => ({
@@ -92,7 +99,7 @@ describe('objects on disk', () => {
 
   const cycles = Number(process.env.APISERVER_KILLS ?? 4)
   it(`survive kill -9 at any moment once acknowledged (${cycles} times)`, {
-    timeout: 30_000 + cycles * 3000,
+    timeout: 60_000 + cycles * 30_000,
   }, async () => {
     const dir = aDirectory()
     const acknowledged = new Map<string, string>()
@@ -135,13 +142,12 @@ interface Writer {
 
 /** Another process that writes objects as fast as it can and says which are acknowledged. */
 function startWriter(dir: string, limit: { maxFileKiB?: number } = {}): Writer {
-  const script = fileURLToPath(new URL('./test/writer.ts', import.meta.url))
   const { maxFileKiB } = limit
-  const command = [process.execPath, '--import', 'tsx', script, dir, ...(maxFileKiB ? ['grow'] : [])]
+  const command = [process.execPath, program.path, dir, ...(maxFileKiB ? ['grow'] : [])]
   // Without the trap the system would end the process instead of refusing the write.
   const limited = ['bash', '-c', `trap "" XFSZ; ulimit -f ${maxFileKiB}; exec "$@"`, 'bash', ...command]
-  const [program = '', ...args] = maxFileKiB ? limited : command
-  const child: ChildProcess = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [first = '', ...args] = maxFileKiB ? limited : command
+  const child: ChildProcess = spawn(first, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   if (!child.stdout) throw new Error('the writer has no output')
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()

@@ -1,8 +1,9 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { silentLogger } from '#runtime'
+import { bundled } from '../../../test/bundled.ts'
 import { KeptProcess, type KeptProcessOptions } from './kept-process.ts'
 
 type ToChild = { readonly kind: 'begin'; readonly port: number } | { readonly kind: 'end' } | { readonly kind: 'hang' }
@@ -11,11 +12,11 @@ interface FromChild {
   readonly pid: number
 }
 
-const program = {
-  exec: fileURLToPath(new URL('test/echo-child.ts', import.meta.url)),
-  args: [],
-  execArgv: ['--import', 'tsx'],
-}
+let child: Awaited<ReturnType<typeof bundled>>
+beforeAll(async () => {
+  child = await bundled(join(import.meta.dirname, 'test/echo-child.ts'))
+})
+afterAll(() => child?.[Symbol.asyncDispose]())
 const open: AsyncDisposable[] = []
 afterEach(async () => {
   await Promise.all(open.splice(0).map((one) => one[Symbol.asyncDispose]()))
@@ -25,7 +26,7 @@ async function kept(port: number, options: Partial<KeptProcessOptions<ToChild, F
   const listening: number[] = []
   const process_ = new KeptProcess<ToChild, FromChild>({
     name: 'echo',
-    program,
+    program: { exec: child.path, args: [], execArgv: [] },
     begin: () => ({ kind: 'begin', port }),
     end: { kind: 'end' },
     heard: ({ pid }) => listening.push(pid),

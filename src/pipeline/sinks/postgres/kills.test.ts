@@ -1,16 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundled } from '../../../../test/bundled.ts'
 import { aRow, at, deliveryOf, rowsTo, writingOf } from '../testing/delivery.ts'
 import { onPostgres, postgresMissing, startPostgres, type TestPostgres } from '../testing/postgres-server.ts'
 import { aPlace, closed, type Place } from './testing/places.ts'
 
 const source = fileURLToPath(new URL('./testing/deliver-until-killed.ts', import.meta.url))
-const root = fileURLToPath(new URL('../../../../', import.meta.url))
 const signal = new AbortController().signal
 const west = writingOf('west')
 
@@ -28,13 +25,9 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('many rows in PostgreS
     const before = place.sink('west')
     await before.deliver(deliveryOf(west, at(1, 1), rowsTo(10_000)), signal)
     await before[Symbol.asyncDispose]()
-    // Bundled once, as it starts twenty times; beside the packages it needs.
-    const program = join(root, 'node_modules/.cache', `deliver-until-killed-${process.pid}.mjs`)
-    const options = { bundle: true, platform: 'node', format: 'esm', packages: 'external' } as const
-    await build({ ...options, entryPoints: [source], outfile: program })
-    onTestFinished(() => rmSync(program))
+    await using program = await bundled(source)
     for (let kill = 0; kill < 20; kill++) {
-      const words = [program, server.dsn(), place.schema, String(kill + 2)]
+      const words = [program.path, server.dsn(), place.schema, String(kill + 2)]
       const child = spawn(process.execPath, words, { stdio: ['ignore', 'ignore', 'inherit'] })
       await inTransaction(server, child)
       await new Promise((resolve) => setTimeout(resolve, kill * 20))
