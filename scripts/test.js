@@ -3,7 +3,7 @@
 // Further words are handed to vitest: `npm test -- src/platform/kube`.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpus, tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -52,7 +52,16 @@ const run = (words) => {
   }
 }
 
+/** How long all processors of this machine worked and were idle since it started, in ms. */
+const processors = () => {
+  const times = cpus().map((one) => one.times)
+  const sum = (of) => times.reduce((total, one) => total + of(one), 0)
+  return { busy: sum(({ user, nice, sys, irq }) => user + nice + sys + irq), idle: sum(({ idle }) => idle) }
+}
+
+const before = processors()
 const ended = run(process.argv.slice(2))
+const after = processors()
 rmSync(scratch, { recursive: true, force: true })
 if (!ended) process.exit(1)
 const { result, ok } = ended
@@ -75,6 +84,9 @@ const slowest = result.testResults
   .map(({ name, startTime, endTime }) => ({ file: relative(root, name), seconds: (endTime - startTime) / 1000 }))
   .sort((a, b) => b.seconds - a.seconds)
   .slice(0, 10)
+const [busy, idle] = [after.busy - before.busy, after.idle - before.idle]
+const share = Math.round((100 * busy) / (busy + idle || 1))
+console.log(`\nThe processors of this machine worked ${Math.round(busy / 1000)} s meanwhile: ${share} % of the time.`)
 console.log('\nLongest:')
 for (const { file, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s  ${file}`)
 const count = (wanted) =>
