@@ -101,7 +101,10 @@ function watched(child: ChildProcess): Running {
   }
 }
 
-/** Asks again until the answer satisfies; says what the last answer was when it never did. */
+/**
+ * Asks again until the answer satisfies; says what the last answer was when it never did. What takes long to answer is asked less
+ * often: a machine that is busy with the question answers late.
+ */
 export async function eventually<T>(
   ask: () => Promise<T>,
   satisfies: (answer: T) => boolean,
@@ -110,6 +113,7 @@ export async function eventually<T>(
   const deadline = Date.now() + withinMs
   let last: unknown
   while (Date.now() < deadline) {
+    const asked = performance.now()
     try {
       const answer = await ask()
       if (satisfies(answer)) return answer
@@ -117,7 +121,8 @@ export async function eventually<T>(
     } catch (error) {
       last = error
     }
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    const pauseMs = Math.min(Math.max(50, 2 * (performance.now() - asked)), 1_000)
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
   throw new Error(
     `not within ${withinMs} ms; last: ${last instanceof Error ? last.stack : JSON.stringify(last)?.slice(0, 2000)}`,

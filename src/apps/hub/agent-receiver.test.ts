@@ -11,6 +11,9 @@ import { AgentReceiver } from './agent-receiver.ts'
 import { readManagerConfig } from './config.ts'
 import type { HubLogger } from './run.ts'
 
+/** Guards against hanging; `vi.waitFor` by itself waits for a second. */
+const PATIENCE_MS = 20_000
+
 const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
 const NAMESPACE = 'clusterpulse'
 
@@ -79,14 +82,14 @@ it('hands agents the CA of COLLECTOR_CA_FILE, not that of the ConfigMap, and the
     await writeFile(file, ca)
     await using receiver = await aReceiving({ COLLECTOR_CA_FILE: file })
     expect(handed(receiver)).toBe('')
-    await vi.waitFor(() => expect(handed(receiver)).toBe(ca))
+    await vi.waitFor(() => expect(handed(receiver)).toBe(ca), PATIENCE_MS)
     // As cert-manager renews it in the mounted Secret.
     await writeFile(`${file}.new`, `${otherCa}${ca}`)
     await rename(`${file}.new`, file)
     await vi.advanceTimersByTimeAsync(60_000)
-    await vi.waitFor(() => expect(handed(receiver)).toBe(`${otherCa}${ca}`))
+    await vi.waitFor(() => expect(handed(receiver)).toBe(`${otherCa}${ca}`), PATIENCE_MS)
     await using byMap = await aReceiving({})
-    await vi.waitFor(() => expect(handed(byMap)).toBe(otherCa))
+    await vi.waitFor(() => expect(handed(byMap)).toBe(otherCa), PATIENCE_MS)
     expect(errors).toEqual([])
   } finally {
     vi.useRealTimers()
@@ -106,7 +109,7 @@ it.each([
     const file = join(folder, name.replace(' ', '-'))
     await write(file)
     await using receiver = await aReceiving({ COLLECTOR_CA_FILE: file })
-    await vi.waitFor(() => expect(errors).toEqual([expect.stringMatching(words)]))
+    await vi.waitFor(() => expect(errors).toEqual([expect.stringMatching(words)]), PATIENCE_MS)
     expect(handed(receiver)).toBe('')
   },
 )

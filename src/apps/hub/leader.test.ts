@@ -51,13 +51,13 @@ describe('what one process at a time may hold', () => {
   it('is opened when the turn of a process comes, and not before; it ends before the next one begins', async () => {
     const [one, other] = [aCandidate('one'), aCandidate('other')]
     await one.part.start(signal)
-    await vi.waitFor(() => expect(one.did).toEqual(['first started', 'second started']), 5_000)
+    await vi.waitFor(() => expect(one.did).toEqual(['first started', 'second started']), 20_000)
     await other.part.start(signal)
     expect([one.leads.isLeading(), one.leads.fault()]).toEqual([true, undefined])
     expect([other.leads.isLeading(), other.leads.fault(), other.did]).toEqual([false, undefined, []])
     await one.part.stop()
     expect(one.did.slice(2)).toEqual(['second stopped', 'first stopped'])
-    await vi.waitFor(() => expect(other.did).toEqual(['first started', 'second started']), 5_000)
+    await vi.waitFor(() => expect(other.did).toEqual(['first started', 'second started']), 20_000)
     await other.part.stop()
     expect(other.leads.isLeading()).toBe(false)
   })
@@ -66,7 +66,7 @@ describe('what one process at a time may hold', () => {
     const one = aCandidate('one')
     one.failing.with = new Error('Redis is away')
     await one.part.start(signal)
-    await vi.waitFor(() => expect(one.leads.fault()).toContain('Redis is away'), 5_000)
+    await vi.waitFor(() => expect(one.leads.fault()).toContain('Redis is away'), 20_000)
     expect(one.leads.isLeading()).toBe(true)
     one.failing.with = undefined
     await vi.waitFor(() => expect(one.leads.fault()).toBeUndefined(), 10_000)

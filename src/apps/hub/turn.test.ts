@@ -5,6 +5,9 @@ import { silentLogger } from '#runtime'
 import { redisMissing, startRedis, type TestRedis } from '../../pipeline/state/test/redis-server.ts'
 import { managerTurn } from './turn.ts'
 
+/** Guards against hanging; `vi.waitFor` by itself waits for a second. */
+const PATIENCE_MS = 20_000
+
 const never = new AbortController().signal
 
 describe.skipIf(redisMissing)(`managers without a lease${redisMissing ? ` (skipped: ${redisMissing})` : ''}`, () => {
@@ -33,7 +36,7 @@ describe.skipIf(redisMissing)(`managers without a lease${redisMissing ? ` (skipp
     const [first, second] = [manager('/data/a'), manager('/data/b')]
     await first.part.start(never)
     const started = second.part.start(never)
-    await vi.waitFor(() => expect(second.waitsFor()).toMatch(/data folder \/data\/a$/))
+    await vi.waitFor(() => expect(second.waitsFor()).toMatch(/data folder \/data\/a$/), PATIENCE_MS)
     await new Promise((resolve) => setTimeout(resolve, 1_500)) // more than one turn
     expect(second.waitsFor()).toBeDefined()
     expect(said).toEqual([
@@ -50,7 +53,7 @@ describe.skipIf(redisMissing)(`managers without a lease${redisMissing ? ` (skipp
     const [first, second] = [manager('/data/a'), manager('/data/b')]
     await first.part.start(never)
     const started = second.part.start(never)
-    await vi.waitFor(() => expect(second.waitsFor()).toBeDefined())
+    await vi.waitFor(() => expect(second.waitsFor()).toBeDefined(), PATIENCE_MS)
     second.connection.port = 1
     await new Promise((resolve) => setTimeout(resolve, 400))
     expect(second.waitsFor()).toMatch(/data folder \/data\/a$/)
@@ -73,7 +76,7 @@ describe.skipIf(redisMissing)(`managers without a lease${redisMissing ? ` (skipp
     const one = manager('/data/a')
     await one.part.start(never)
     await redis.set('clusterpulse:turn', 'elsewhere, data folder /data/b')
-    await vi.waitFor(() => expect(one.onLost).toHaveBeenCalledWith(expect.stringMatching(/elsewhere/)))
+    await vi.waitFor(() => expect(one.onLost).toHaveBeenCalledWith(expect.stringMatching(/elsewhere/)), PATIENCE_MS)
     await one.part.stop()
     expect(await redis.get('clusterpulse:turn')).toMatch(/elsewhere/)
   })

@@ -125,23 +125,24 @@ describe.skipIf(redisMissing)(`a catalog in a real Redis${redisMissing ? ` (not 
     await hand.set('metricsources:enabled', 'a text')
     await hand.hset(documentOf('a'), 'a', 'hash')
     await hand.lpush(`${documentOf('b')}:meta`, 'a list')
-    await expect.poll(ungenerated, { timeout: 8_000 }).toEqual(right)
+    await expect.poll(ungenerated).toEqual(right)
     expect(lost).toBeGreaterThan(0)
     await expect.poll(() => reader.unavailable()).toBeUndefined()
     expect(ids(reader)).toEqual(['clusterpulse/a', 'clusterpulse/b'])
   })
 
   it('is followed by another process at once', async () => {
-    const { writer, reader } = await writerAndReader(['a'])
+    const writer = await open()
+    await writer.resync([aDefinition('a')])
+    // It looks by itself only when this is over.
+    const reader = await open({ checkEveryMs: 60_000 })
     expect(ids(reader)).toEqual(['clusterpulse/a'])
     const kept = reader.source('clusterpulse/a')
     let told = 0
     reader.onChange(() => told++)
     await eventually('it listens', async () => (await hand.pubsub('NUMSUB', 'metricsource-events'))[1] === 2)
-    const began = performance.now()
     await writer.put(aDefinition('b'))
     await eventually('b is seen', () => reader.source('clusterpulse/b') !== undefined)
-    expect(performance.now() - began).toBeLessThan(1_500) // sooner than the next look
     await writer.remove('clusterpulse/b')
     await writer.announce('deleted', 'clusterpulse/b', null)
     await eventually('b is gone', () => reader.source('clusterpulse/b') === undefined)

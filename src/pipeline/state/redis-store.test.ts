@@ -646,7 +646,7 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       const original = new Redis(server.port)
       await original.sadd('clusters:all', 'west')
       original.disconnect()
-      await eventually('it says who wrote', () => missing().includes('what an original manager writes'), 4_000)
+      await eventually('it says who wrote', () => missing().includes('what an original manager writes'))
       expect(missing()).toContain('docs/guide/migrate.md')
       await using store = await open()
       await written(store, [connected(west)], 0)

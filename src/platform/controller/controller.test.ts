@@ -42,7 +42,7 @@ afterEach(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 5000, interval: 10 })
+const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 10 })
 const anInformer = (resource = settings) => new Informer({ kube, resource, namespace: NAMESPACE, logger: silentLogger })
 
 describe('Informer', () => {

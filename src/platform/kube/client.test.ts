@@ -804,7 +804,7 @@ describe('limits', () => {
     expect(hanging.size).toBe(2)
     expect(server.connections()).toBe(3)
     hung.push(kube.request('GET', '/hangs'), kube.request('GET', '/hangs'))
-    await expect.poll(() => hanging.size, { timeout: 5000 }).toBe(3)
+    await expect.poll(() => hanging.size).toBe(3)
     expect(server.connections()).toBe(3)
     for (let ended = 0; ended < hung.length; ) {
       for (const end of hanging) {

@@ -8,6 +8,9 @@ import { type Logger, silentLogger } from './logger.ts'
 import { Metrics } from './metrics.ts'
 import { networkOf } from './network.ts'
 
+/** Guards against hanging; `vi.waitFor` by itself waits for a second. */
+const PATIENCE_MS = 20_000
+
 /** A server on every address of the loopback; `/slow` is answered when it is said. */
 async function aServer(max: number, onUpgrade?: (socket: Duplex) => void) {
   const slow: ServerResponse[] = []
@@ -81,7 +84,7 @@ describe('HTTP connections', () => {
   it('may all be of one address, as those of a proxy are, while there is room', async () => {
     await using server = await aServer(100)
     const all = await many(90, () => server.dial('127.0.0.2', '/'))
-    await vi.waitFor(async () => expect(await server.open()).toBe(90))
+    await vi.waitFor(async () => expect(await server.open()).toBe(90), PATIENCE_MS)
     expect(all.every(isOpen)).toBe(true)
     expect(server.lines).toEqual([])
   })
@@ -89,15 +92,15 @@ describe('HTTP connections', () => {
   it('that are being answered stay, whoever comes; who has more than a share is refused first', async () => {
     await using server = await aServer(20)
     const greedy = await many(18, () => server.dial('127.0.0.2', '/slow'))
-    await vi.waitFor(() => expect(server.slow.length).toBe(18))
+    await vi.waitFor(() => expect(server.slow.length).toBe(18), PATIENCE_MS)
     const [other] = await many(1, () => server.dial('127.0.0.3', '/slow'))
-    await vi.waitFor(() => expect(server.slow.length).toBe(19))
+    await vi.waitFor(() => expect(server.slow.length).toBe(19), PATIENCE_MS)
     const refused = await server.dial('127.0.0.2', '/slow')
-    await vi.waitFor(() => expect(isOpen(refused)).toBe(false))
+    await vi.waitFor(() => expect(isOpen(refused)).toBe(false), PATIENCE_MS)
     expect([...greedy, other!].every(isOpen)).toBe(true)
     expect(await server.ask('127.0.0.4')).toBe(200)
     for (const response of server.slow) response.end()
-    await vi.waitFor(async () => expect(await server.ask('127.0.0.2')).toBe(200))
+    await vi.waitFor(async () => expect(await server.ask('127.0.0.2')).toBe(200), PATIENCE_MS)
   })
 
   it('that ask nothing are closed one by one, though they came together', { timeout: 30_000 }, async () => {

@@ -7,6 +7,9 @@ import { createClient } from '../contract.ts'
 import { HubClock } from './hub-clock.ts'
 import { LiveStore } from './live-store.ts'
 
+/** Guards against hanging; `vi.waitFor` by itself waits for a second. */
+const PATIENCE_MS = 20_000
+
 /** The least of an EventSource that the store needs, over HTTP. */
 class TestSource extends EventTarget {
   readyState = 0
@@ -86,33 +89,33 @@ describe('LiveStore', () => {
 
   it('shows the snapshot and every change after it', async () => {
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     expect([...fleet().clusters.keys()].sort()).toEqual(['east', 'west'])
     await hub.put(cluster('west', { notReady: 1 }))
-    await vi.waitFor(() => expect(fleet().clusters.get('west')?.health).toBe('degraded'))
+    await vi.waitFor(() => expect(fleet().clusters.get('west')?.health).toBe('degraded'), PATIENCE_MS)
     await hub.remove('east')
-    await vi.waitFor(() => expect(fleet().clusters.size).toBe(1))
+    await vi.waitFor(() => expect(fleet().clusters.size).toBe(1), PATIENCE_MS)
   })
 
   it('polls where no stream gets through, and goes back to the stream by itself', async () => {
     gateway.streams = false
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('polling'))
+    await vi.waitFor(() => expect(link()).toBe('polling'), PATIENCE_MS)
     expect(fleet().clusters.size).toBe(2)
     gateway.streams = true
-    await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 3000 })
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
   })
 
   it('keeps what it knew while the hub is away, says so, and catches up', async () => {
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     gateway.refuse = { status: 503, code: 'store_unavailable', error: 'redis is not available' }
     gateway.cut()
-    await vi.waitFor(() => expect(store.current().problem?.code).toBe('store_unavailable'))
+    await vi.waitFor(() => expect(store.current().problem?.code).toBe('store_unavailable'), PATIENCE_MS)
     expect(fleet().clusters.size).toBe(2)
     gateway.refuse = null
     store.refresh()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     expect(store.current().problem).toBeNull()
   })
 
@@ -120,48 +123,52 @@ describe('LiveStore', () => {
     const port = Number(new URL(base).port)
     store = aStoreWith({ patienceMs: 20, pollMs: 600_000, mostAwayMs: 50 })
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     await gateway.stop()
-    await vi.waitFor(() => expect(link()).toBe('offline'))
+    await vi.waitFor(() => expect(link()).toBe('offline'), PATIENCE_MS)
     await new Promise((resolve) => setTimeout(resolve, 300)) // a dozen vain attempts
     await gateway.start(port)
-    await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 3000 })
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
   })
 
   const aStore = async (timing: object) => {
     store = aStoreWith(timing)
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
   }
 
   it('is offline as soon as its stream broke off and nothing answers, long before its patience ends', async () => {
     await aStore({ brokenMs: 20 })
     const since = Date.now()
     await gateway.stop()
-    await vi.waitFor(() => expect(link()).toBe('offline'), { timeout: 3000 })
-    expect(Date.now() - since).toBeLessThan(3000)
+    await vi.waitFor(() => expect(link()).toBe('offline'), PATIENCE_MS)
+    expect(Date.now() - since).toBeLessThan(8000) // ten seconds
     expect(fleet().clusters.has('west')).toBe(true)
   })
 
   it('waits for a hub that is slow to answer, says since when, and never calls it gone', async () => {
     await aStore({ quietMs: 50, answerMs: 50, againMs: 50 })
     Object.assign(gateway, { hold: true, only: /./ })
-    await vi.waitFor(() => expect(link()).toBe('reconnecting'))
+    await vi.waitFor(() => expect(link()).toBe('reconnecting'), PATIENCE_MS)
     // Since it was last heard, not since it was asked in vain.
     expect(store.current().waitingSince).toBe(store.current().heardAt)
     await new Promise((resolve) => setTimeout(resolve, 300)) // asked again and again
     expect(link()).toBe('reconnecting')
     gateway.hold = false
     await hub.put(cluster('west', { notReady: 1 }))
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     expect(store.current().waitingSince).toBeNull()
   })
 
   it('stays live through a silence in which the hub answers when asked', async () => {
-    await aStore({ quietMs: 20, againMs: 20 })
+    // As long as a busy machine may take to answer.
+    await aStore({ quietMs: 20, againMs: 20, answerMs: 20_000 })
     const states = new Set<string>()
     store.subscribe(() => states.add(link()))
-    await vi.waitFor(() => expect(gateway.requests.filter((one) => one === '/healthz').length).toBeGreaterThan(2))
+    await vi.waitFor(
+      () => expect(gateway.requests.filter((one) => one === '/healthz').length).toBeGreaterThan(2),
+      PATIENCE_MS,
+    )
     expect([...states]).toEqual([])
     // To ask so would renew the session of a screen that nobody uses.
     expect(gateway.requests.filter((one) => one.includes('/session'))).toEqual([])
@@ -170,7 +177,10 @@ describe('LiveStore', () => {
   it('takes a timer that fires late, as after a sleep of the machine, for nothing that the hub did', async () => {
     await aStore({ quietMs: 20, answerMs: 20, againMs: 20, lateMs: -60_000 })
     Object.assign(gateway, { hold: true, only: /./ })
-    await vi.waitFor(() => expect(gateway.requests.filter((one) => one === '/healthz').length).toBeGreaterThan(5))
+    await vi.waitFor(
+      () => expect(gateway.requests.filter((one) => one === '/healthz').length).toBeGreaterThan(5),
+      PATIENCE_MS,
+    )
     expect(link()).toBe('live')
   })
 
@@ -178,26 +188,26 @@ describe('LiveStore', () => {
     await aStore({ brokenMs: 20, patienceMs: 60_000 })
     gateway.cut()
     expect(gateway.openStreams).toBe(0)
-    await vi.waitFor(() => expect(gateway.openStreams).toBe(1))
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(gateway.openStreams).toBe(1), PATIENCE_MS)
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
   })
 
   it.each([401, 403])('stops asking when it is refused with %d', async (status) => {
     gateway.refuse = { status, code: 'unauthenticated', error: 'who are you' }
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('refused'))
+    await vi.waitFor(() => expect(link()).toBe('refused'), PATIENCE_MS)
     expect(gateway.openStreams).toBe(0)
   })
 
   it('hears what happens on a cluster while somebody shows it, with one stream for all', async () => {
     const asked = () => gateway.requests.filter((request) => request.startsWith('/api/v1/stream'))
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     const release = store.follow('west')
-    await vi.waitFor(() => expect(asked().at(-1)).toContain('cluster=west'))
-    await vi.waitFor(() => expect(gateway.openStreams).toBe(1))
+    await vi.waitFor(() => expect(asked().at(-1)).toContain('cluster=west'), PATIENCE_MS)
+    await vi.waitFor(() => expect(gateway.openStreams).toBe(1), PATIENCE_MS)
     release()
-    await vi.waitFor(() => expect(asked().at(-1)).not.toContain('cluster='))
+    await vi.waitFor(() => expect(asked().at(-1)).not.toContain('cluster='), PATIENCE_MS)
   })
 
   it('hears the events of a cluster that is looked at, also where none of its rows are shown', async () => {
@@ -205,15 +215,15 @@ describe('LiveStore', () => {
     for (const name of ['east', 'west']) await hub.put(cluster(name, { mode: 'push', agent }))
     const release = store.follow('west')
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     const away = { mode: 'push' as const, agent: anAgent(hub.now(), { connected: false, reason: 'it was stopped' }) }
     for (const name of ['east', 'west']) await hub.put(cluster(name, away))
-    await vi.waitFor(() => expect(fleet().events.map(({ type }) => type)).toContain('agent.disconnected'))
+    await vi.waitFor(() => expect(fleet().events.map(({ type }) => type)).toContain('agent.disconnected'), PATIENCE_MS)
     expect(new Set(fleet().events.map(({ cluster: of }) => of))).toEqual(new Set(['west']))
     expect(fleet().clusters.get('east')?.agent?.connected).toBe(false)
     gateway.streams = false
     gateway.cut()
-    await vi.waitFor(() => expect(link()).toBe('polling'))
+    await vi.waitFor(() => expect(link()).toBe('polling'), PATIENCE_MS)
     release()
   })
 
@@ -221,13 +231,13 @@ describe('LiveStore', () => {
     await share('west', 'east')
     gateway.visitor = { username: 'alice', email: '', groups: [] }
     store.start()
-    await vi.waitFor(() => expect([link(), fleet().clusters.size]).toEqual(['live', 2]))
+    await vi.waitFor(() => expect([link(), fleet().clusters.size]).toEqual(['live', 2]), PATIENCE_MS)
   }
 
   it('says that access changed when the new picture is there, until that was read', async () => {
     await asAlice()
     await share('east')
-    await vi.waitFor(() => expect([...fleet().clusters.keys()]).toEqual(['east']))
+    await vi.waitFor(() => expect([...fleet().clusters.keys()]).toEqual(['east']), PATIENCE_MS)
     expect(store.current().accessChangedAt).not.toBeNull()
     store.noteRead()
     expect(store.current().accessChangedAt).toBeNull()
@@ -236,17 +246,17 @@ describe('LiveStore', () => {
   it('shows nothing a second after access changed, even if the new picture takes longer', async () => {
     await asAlice()
     gateway.say('access', { reason: 'policies', now: hub.now() })
-    await vi.waitFor(() => expect(fleet().clusters.size).toBe(0), { timeout: 3_000 })
+    await vi.waitFor(() => expect(fleet().clusters.size).toBe(0), PATIENCE_MS)
     await share('east')
-    await vi.waitFor(() => expect(fleet().clusters.size).toBeGreaterThan(0))
+    await vi.waitFor(() => expect(fleet().clusters.size).toBeGreaterThan(0), PATIENCE_MS)
   })
 
   it('shows nothing while policies cannot be read, and everything soon after they can', async () => {
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     gateway.refuse = { status: 503, code: 'policies_unavailable', error: 'the policies cannot be read' }
     gateway.say('reset', { reason: 'policies_unavailable' })
-    await vi.waitFor(() => expect(store.current().problem?.code).toBe('policies_unavailable'))
+    await vi.waitFor(() => expect(store.current().problem?.code).toBe('policies_unavailable'), PATIENCE_MS)
     expect(fleet()).toMatchObject({ loaded: false, clusters: new Map(), events: [] })
     gateway.refuse = null
     await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 10_000 })
@@ -255,32 +265,33 @@ describe('LiveStore', () => {
 
   it('keeps nothing of a session that ended', async () => {
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     gateway.refuse = { status: 401, code: 'unauthenticated', error: 'sign in' }
     gateway.say('reset', { reason: 'session_ended' })
-    await vi.waitFor(() => expect(link()).toBe('refused'))
+    await vi.waitFor(() => expect(link()).toBe('refused'), PATIENCE_MS)
     expect(fleet()).toMatchObject({ loaded: false, clusters: new Map() })
   })
 
   it('begins again where a stream was ended for being slow', async () => {
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     gateway.streams = false
     gateway.say('reset', { reason: 'too slow: begin again' })
     gateway.cut()
     await hub.remove('west')
     gateway.streams = true
-    await vi.waitFor(() => expect(fleet().clusters.size).toBe(1))
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(fleet().clusters.size).toBe(1), PATIENCE_MS)
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
   })
 
   it('opens the stream anew when the session was renewed, without a gap in what is shown', async () => {
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     const opened = gateway.requests.filter((path) => path.startsWith('/api/v1/stream')).length
     store.reopen()
-    await vi.waitFor(() =>
-      expect(gateway.requests.filter((path) => path.startsWith('/api/v1/stream'))).toHaveLength(opened + 1),
+    await vi.waitFor(
+      () => expect(gateway.requests.filter((path) => path.startsWith('/api/v1/stream'))).toHaveLength(opened + 1),
+      PATIENCE_MS,
     )
     expect(gateway.requests.at(-1)).toContain('lastEventId=')
     expect([link(), fleet().clusters.size]).toEqual(['live', 2])
@@ -289,12 +300,12 @@ describe('LiveStore', () => {
   it('rests after a long time hidden, and wakes when shown', async () => {
     store = aStoreWith({ hiddenMs: 10 })
     store.start()
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
     store.setHidden(true)
-    await vi.waitFor(() => expect(link()).toBe('paused'))
-    await vi.waitFor(() => expect(gateway.openStreams).toBe(0))
+    await vi.waitFor(() => expect(link()).toBe('paused'), PATIENCE_MS)
+    await vi.waitFor(() => expect(gateway.openStreams).toBe(0), PATIENCE_MS)
     store.setHidden(false)
-    await vi.waitFor(() => expect(link()).toBe('live'))
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
   })
 })
 

@@ -122,4 +122,4 @@ export const conditionOf = ({ conditions = [] }: MetricSourceStatus, type: strin
 
 /** Waits until it holds. */
 export const until = (check: () => Promise<void> | void): Promise<void> =>
-  vi.waitFor(check, { timeout: 10_000, interval: 20 })
+  vi.waitFor(check, { timeout: 20_000, interval: 20 })

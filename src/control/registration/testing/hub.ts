@@ -191,4 +191,4 @@ export async function may(
 
 /** Waits until it holds. */
 export const until = (check: () => Promise<void> | void): Promise<void> =>
-  vi.waitFor(check, { timeout: 15_000, interval: 20 })
+  vi.waitFor(check, { timeout: 20_000, interval: 20 })

@@ -171,4 +171,4 @@ export const condition = (status: RegistryConnectionStatus, type: string): Condi
 
 /** Waits until it holds. */
 export const until = (check: () => Promise<void> | void): Promise<void> =>
-  vi.waitFor(check, { timeout: 10_000, interval: 20 })
+  vi.waitFor(check, { timeout: 20_000, interval: 20 })

@@ -162,4 +162,4 @@ export async function tableOf({ access }: TestHub): Promise<readonly Readonly<Re
 
 /** Waits until it holds. */
 export const until = (check: () => Promise<void> | void): Promise<void> =>
-  vi.waitFor(check, { timeout: 10_000, interval: 20 })
+  vi.waitFor(check, { timeout: 20_000, interval: 20 })

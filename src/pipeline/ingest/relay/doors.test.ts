@@ -13,6 +13,9 @@ import { RelayDirectoryError } from './errors.ts'
 import { someOwners } from './test/owners.ts'
 import { batchOf, connect, metricOf, namesOf } from './test/words.ts'
 
+/** Guards against hanging; `vi.waitFor` by itself waits for a second. */
+const PATIENCE_MS = 20_000
+
 const west = parseClusterName('west')
 const registration = (cluster: string, token = `${cluster}-token`) =>
   encodeRequest({ payload: hello({ cluster, token }) })
@@ -162,7 +165,7 @@ describe('an owner that is away', () => {
     local.push(batchOf(mine, 1))
     await local.ackedTo(1)
     expect(await hub.metrics.registry.metrics()).toContain('clusterpulse_agent_ended_total{code="owner_away"} 2')
-    await vi.waitFor(() => expect(hub.server.streams).toBe(1))
+    await vi.waitFor(() => expect(hub.server.streams).toBe(1), PATIENCE_MS)
     await new Promise((resolve) => dying.close(resolve))
     await rm(directory, { recursive: true, force: true })
   })

@@ -13,6 +13,9 @@ import { hello, OwnAgent } from '../stream/test/own-agent.ts'
 import { someOwners } from './test/owners.ts'
 import { batchOf, connect, metricOf, refusalOf } from './test/words.ts'
 
+/** Guards against hanging; `vi.waitFor` by itself waits for a second. */
+const PATIENCE_MS = 20_000
+
 const west = parseClusterName('west')
 
 const originalBatch = (batchId: string): Payload => ({
@@ -46,7 +49,7 @@ describe('a stream that came to another owner', () => {
     expect(await metricOf(other, 'clusterpulse_agent_relayed_streams')).toBe(1)
     await agent[Symbol.asyncDispose]()
     await eventually('the owner knows that it went', () => owner.server.agents.facts('west')?.connected === false)
-    await vi.waitFor(() => expect(other.server.streams).toBe(0))
+    await vi.waitFor(() => expect(other.server.streams).toBe(0), PATIENCE_MS)
   })
 
   it('declares its losses, and hears on the next stream what is safe, whichever door it takes', async () => {
@@ -128,7 +131,7 @@ describe('a stream that came to another owner', () => {
     fleet.ownerOf('west').server.agents.disconnect('west', 'not_connected', 'the connection was removed')
     expect(await before.next('goodbye')).toMatchObject({ code: 'not_connected' })
     await before.ended()
-    await vi.waitFor(() => expect(fleet.owners.map(({ server }) => server.streams)).toEqual([0, 0, 0]))
+    await vi.waitFor(() => expect(fleet.owners.map(({ server }) => server.streams)).toEqual([0, 0, 0]), PATIENCE_MS)
   })
 
   it('ends within five seconds when its credential is revoked, and no other does', async () => {

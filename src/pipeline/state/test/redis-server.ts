@@ -78,7 +78,7 @@ async function answers(port: number): Promise<boolean> {
 export async function eventually(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  forMs = 8_000,
+  forMs = 20_000,
 ): Promise<void> {
   const until = performance.now() + forMs
   while (!(await condition())) {
