@@ -51,7 +51,7 @@ class Heard {
 
 describe.each(['file', 'duckdb'])('kill -9 of a hub that is pushed to, with history in a %s', (driver) => {
   it(`at random moments, ${CYCLES} times: all that was acknowledged is in history exactly once, and state is the newest`, {
-    timeout: 60_000 + CYCLES * 15_000,
+    timeout: 120_000 + CYCLES * 60_000,
   }, async () => {
     await using program = await bundled(join(import.meta.dirname, 'test/kill-push-child.ts'))
     const directory = await mkdtemp(join(tmpdir(), 'kill-push-'))

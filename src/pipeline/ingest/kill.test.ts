@@ -30,7 +30,7 @@ describe('kill -9 of the hub', () => {
   })
 
   it(`at random moments, ${CYCLES} times: every acknowledged batch is there after the restart`, {
-    timeout: 60_000 + CYCLES * 15_000,
+    timeout: 120_000 + CYCLES * 60_000,
   }, async () => {
     const told = new Map<string, Told>()
     let acknowledgements = 0
