@@ -167,7 +167,7 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     const again = clusterpulse(['join'], { env: { ...env, HEALTH_ADDRESS: '127.0.0.1:0' } })
     running.push(again)
     await says(again, 'edge is a member already')
-    await says(again, '"collecting"')
+    await says(again, '"msg":"collecting')
   }, 180_000)
 
   it('may read what it collects, keep its one Secret, and change what was chosen through another account alone', async () => {
