@@ -14,7 +14,15 @@ export {
   type ProfileFault,
   type ProfileSpec,
 } from './profile.ts'
-export { canonicalJson, canonicalRow, compareRows, compareTexts, type ObjectRow, type Row, rowWithAttributes } from './row.ts'
+export {
+  canonicalJson,
+  canonicalRow,
+  compareRows,
+  compareTexts,
+  type ObjectRow,
+  type Row,
+  rowWithAttributes,
+} from './row.ts'
 export {
   compileSelection,
   HOME_OF_CLUSTER_OBJECTS,
