@@ -41,6 +41,8 @@ export interface Column<T> extends ExportColumn<T> {
   readonly width?: number
   /** px, below which it says too little: where there is little room it gives way down to this; default: it does not */
   readonly least?: number
+  /** px: wider it does not get, however long its words are; default 230 */
+  readonly most?: number
   readonly align?: 'end'
   /** shown only when chosen */
   readonly extra?: boolean

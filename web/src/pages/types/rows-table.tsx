@@ -112,6 +112,7 @@ export function rowColumns<T extends TableRowView>(
         width: Math.max(unitWidth[column.unit] || kindWidth[column.kind], Math.min(220, column.label.length * 7 + 31)),
         ...(isAmount(column) && column.unit !== 'time' && { align: 'end' as const }),
         descendingFirst: isAmount(column),
+        ...(column.kind === 'any' && { most: 520 }),
         extra: column.extra,
         value: (row) => cellValue(row, column),
         cell: (row) => {
@@ -427,7 +428,7 @@ function fittedColumn(column: Column<ShownRow>, rows: readonly ShownRow[], hasMa
   // A number without a unit is short; what is drawn beside one with a unit is not.
   if (column.align === 'end') return column.unit ? column : { ...column, width: widthOf(column.header, 6, 230) }
   const longest = longestOf(rows.slice(0, 200).map((row) => column.value(row)))
-  return longest === 0 ? column : { ...column, width: widthOf(column.header, longest + (hasMark ? 3 : 0), 230) }
+  return longest === 0 ? column : { ...column, width: widthOf(column.header, longest + (hasMark ? 3 : 0), column.most ?? 230) }
 }
 
 /**
