@@ -428,7 +428,9 @@ function fittedColumn(column: Column<ShownRow>, rows: readonly ShownRow[], hasMa
   // A number without a unit is short; what is drawn beside one with a unit is not.
   if (column.align === 'end') return column.unit ? column : { ...column, width: widthOf(column.header, 6, 230) }
   const longest = longestOf(rows.slice(0, 200).map((row) => column.value(row)))
-  return longest === 0 ? column : { ...column, width: widthOf(column.header, longest + (hasMark ? 3 : 0), column.most ?? 230) }
+  return longest === 0
+    ? column
+    : { ...column, width: widthOf(column.header, longest + (hasMark ? 3 : 0), column.most ?? 230) }
 }
 
 /**
