@@ -236,7 +236,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         .getByText(`Happened${count - 1}`)
         .first()
         .waitFor()
-      await page.close()
+      await page.goto('about:blank')
     }
   })
 
