@@ -101,7 +101,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await shown(dialog(page)).toContain('must join anew with a new join token')
       await dialog(page).getByRole('button', { name: 'Revoke edge-8' }).click()
       await page.getByRole('status').getByText('no certificate of edge-8 counts any more').waitFor()
-      await page.getByText('Denied', { exact: true }).first().waitFor()
+      await page.getByText('Revoked', { exact: true }).first().waitFor()
       await shown(page.getByRole('region', { name: 'Rights of its agent on the hub' })).toContain('and nothing else')
       await page.getByRole('button', { name: 'Detach…' }).click()
       await shown(dialog(page)).toContain('cleaned up in order')
