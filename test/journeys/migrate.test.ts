@@ -395,7 +395,8 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     const ours = await anApi()
     await eventually(ours.nodes, ([code]) => code === 'state_missing', 5_000)
 
-    // 2. Our manager takes over in place. Nobody who asks is refused meanwhile.
+    // 2. Our manager takes over in place. Nobody who asks is refused meanwhile. On the member is what the original deployed.
+    await deployOriginal(PUSHED)
     const answers: unknown[] = []
     const watching = setInterval(
       () => void early.get('/api/v1/clusters').then(({ status, body }) => answers.push([status, body.length])),

@@ -774,7 +774,8 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await help.waitFor()
       // The browser may close it by itself; it opens again all the same.
       await page.evaluate(`document.querySelector('dialog').close()`)
-      await help.waitFor({ state: 'detached' })
+      // That it is closed is told to the page a moment later.
+      await page.locator('dialog').waitFor({ state: 'detached' })
       await page.keyboard.press('?')
       await help.getByRole('link', { name: 'Push: agents beside clusters' }).click()
       await h1(/^Push: agents/)
