@@ -149,7 +149,8 @@ describe('the program of the agent', () => {
       hub.up = true
       await vi.waitFor(() => expect(said()).toContain('a new plan holds'), 20_000)
       // The source is read by a client of the new plan, while the round has the other one.
-      await vi.waitFor(() => expect(line.held(), said()).toBe(2), 20_000)
+      // On a machine that has much else to do it may have been tried again.
+      await vi.waitFor(() => expect(line.held(), said()).toBeGreaterThan(1), 20_000)
       expect(hub.arrivals.size).toBe(0)
       const releasedAt = Date.now()
       line.release()
