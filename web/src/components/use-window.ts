@@ -48,7 +48,7 @@ export function useWindow(
   useEffect(() => (isDrawn ? undefined : afterPaint(() => setDrawn(lines))), [isDrawn, lines])
   const more = isDrawn ? spare : 1
   if (usePrinting()) return { from: 0, to: Math.min(count, printedAtMost) }
-  const from = Math.max(0, Math.min(count, Math.floor(view.top / lineHeight) - spare))
+  const from = Math.max(0, Math.min(count, Math.floor(view.top / lineHeight) - more))
   const to = Math.min(count, Math.ceil((view.top + view.height) / lineHeight) + more + step)
   return { from, to }
 }
