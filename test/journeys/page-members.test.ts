@@ -3,6 +3,8 @@ import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import type { ServedMembers } from '#api'
+import { approve } from '#certificates'
+import { certificateRequests } from '../../src/control/joining/certificate-request.ts'
 import { managedClusters } from '../../src/control/joining/members.ts'
 import { aMember, SomeMembers } from '../../src/pipeline/api/test/members.ts'
 import { buildPage, noBrowser } from '../../web/testing/browser.ts'
@@ -110,6 +112,64 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       expect(await members.kube.get(managedClusters, { name: 'edge-8' })).toBeUndefined()
     })
 
+    it('keeps a request that was approved alone in view, with what is missing, until it is accepted or turned down', async () => {
+      for (const [name, address] of [
+        ['edge-1', '10.0.0.1'],
+        ['edge-2', '10.0.0.2'],
+      ] as const)
+        await members.asks(name, address)
+      for (const request of await members.kube.listAll(certificateRequests))
+        await approve(members.kube, request, { reason: 'KubectlApprove', message: 'by kubectl' })
+      const page = await visits.visit(`${base}/members/edge-1`)
+      const request = page.locator('.request')
+      await shown(request).toContain('Its certificate is approved; the cluster is not accepted yet.')
+      await shown(page.getByRole('region', { name: 'Certificate' })).toContain('None counts yet')
+      await page.getByRole('link', { name: /^Members 2 requests to join/ }).waitFor()
+      await request.getByRole('button', { name: /^Deny/ }).click()
+      await shown(dialog(page)).toContain('that its certificate was approved counts no more')
+      await dialog(page).getByRole('button', { name: 'Deny edge-1' }).click()
+      await page.getByRole('status').getByText('was approved already, and is turned down now').waitFor()
+      await request.waitFor({ state: 'detached' })
+      await page.getByText('Denied', { exact: true }).first().waitFor()
+      await shown(page.getByRole('region', { name: 'Certificate' })).toContain(
+        'None counts: the cluster is not accepted.',
+      )
+      // Nobody waits under its name: no key is compared.
+      await page.getByRole('button', { name: 'Accept…' }).click()
+      await shown(dialog(page)).toContain('when it asks with a new join token')
+      expect(await dialog(page).innerText()).not.toContain('key')
+      await page.keyboard.press('Escape')
+      await page.goto(`${base}/members/edge-2`)
+      await request.getByRole('button', { name: /^Accept/ }).click()
+      await shown(dialog(page)).toContain('The certificate for this key is approved already')
+      await dialog(page).getByRole('button', { name: 'Accept edge-2' }).click()
+      await page.getByRole('status').getByText('edge-2 is accepted as a member').waitFor()
+      await request.waitFor({ state: 'detached' })
+      await page.getByRole('link', { name: 'Members', exact: true }).first().waitFor()
+    })
+
+    it('says of a denied member that its certificate does not count, and that it comes back when it is accepted again', async () => {
+      const asked = await members.asks('edge-3', '10.0.0.3')
+      await members.served.decide('accept', { cluster: 'edge-3' })
+      for await (const step of members.desk.ask(asked, AbortSignal.timeout(20_000))) if (step.kind === 'joined') break
+      await members.served.decide('deny', { cluster: 'edge-3' })
+      const page = await visits.visit(`${base}/members/edge-3`)
+      await page.getByText('Denied', { exact: true }).first().waitFor()
+      const certificate = page.getByRole('region', { name: 'Certificate' })
+      await shown(certificate).toContain('does not count: the cluster is not accepted')
+      await shown(certificate).not.toContain('Next renewal')
+      await page.getByRole('button', { name: 'Accept again…' }).click()
+      await shown(dialog(page)).toContain('comes back by itself')
+      expect(await dialog(page).innerText()).not.toContain('Compare the key')
+      await dialog(page).getByRole('button', { name: 'Accept edge-3' }).click()
+      await shown(certificate).toContain('Next renewal')
+      await page.getByRole('button', { name: 'Revoke…' }).click()
+      await dialog(page).getByRole('button', { name: 'Revoke edge-3' }).click()
+      await shown(certificate).toContain('It was revoked: no certificate of it counts.')
+      await page.getByRole('button', { name: 'Accept again…' }).click()
+      await shown(dialog(page)).toContain('must join anew, with a new join token')
+    })
+
     it('says why a decision cannot be carried out, and leaves the question open', async () => {
       await members.asks('edge-9', '10.0.0.3')
       const page = await visits.visit(`${base}/members`)
@@ -212,6 +272,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         ...['a', 'b'].map((digit) => ({
           ...{ name: `asks-${digit}`, cluster: 'asks', username: 'system:admin', address: '10.0.0.1' },
           ...{ key: digit.repeat(64), agentVersion: '1.2.3', requestedAt: now - 5000 },
+          missing: digit === 'a' ? (['acceptance'] as const) : (['approval', 'acceptance'] as const),
         })),
       ],
     )

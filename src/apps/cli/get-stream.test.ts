@@ -126,7 +126,7 @@ describe('clusterpulse get -w follows the stream', () => {
   it('of requests to join: each once, however old it gets', async () => {
     const requested = (name: string) => ({
       ...{ name, cluster: 'east', username: '', address: '10.0.0.1', key: 'ab', agentVersion: '' },
-      requestedAt: Date.now() - 30_000,
+      ...{ requestedAt: Date.now() - 30_000, missing: ['approval', 'acceptance'] as const },
     })
     const members = new SomeMembers([], [requested('east-1')])
     await using world = await aWorld({}, { members })

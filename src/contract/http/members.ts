@@ -49,6 +49,9 @@ const RequestSchema = Type.Object({
   requestedAt: Type.Union([Type.Number(), Type.Null()]),
   username: Type.Union([Type.String(), Type.Null()]),
   agentVersion: Type.Union([Type.String(), Type.Null()]),
+  missing: Type.Array(Type.Enum(['approval', 'acceptance']), {
+    description: 'what nobody decided yet: approval of the certificate, acceptance of the cluster',
+  }),
 })
 
 export const getMemberDecisions = {

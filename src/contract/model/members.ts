@@ -60,6 +60,9 @@ export function renewalOf({ from, until }: CertificateLife): { from: number; usu
   return { from: at(RENEWAL_LEFT.first), usual: at(RENEWAL_LEFT.usual), latest: at(RENEWAL_LEFT.last) }
 }
 
+/** One of the two decisions that make a member: about the certificate that is asked for, and about the cluster. */
+export type MissingDecision = 'approval' | 'acceptance'
+
 /** A request for a member's certificate that waits for a decision, as lists show it. */
 export interface MemberRequest {
   /** of the CertificateSigningRequest */
@@ -74,6 +77,8 @@ export interface MemberRequest {
   /** '' where it does not say */
   readonly agentVersion: string
   readonly requestedAt: number | null
+  /** what nobody decided yet, at least one */
+  readonly missing: readonly MissingDecision[]
 }
 
 /** Who is a member, from memory: no call waits. */

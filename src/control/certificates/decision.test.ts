@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ApiServer, listenApi } from '#apiserver'
 import { createKubeClient, type KubeClient } from '#kube'
 import { aRequest, signingRequest } from '../../platform/authority/test/requests.ts'
-import { approve, deny } from './decision.ts'
+import { approve, denialIn, deny, denyApproved } from './decision.ts'
 import { certificateRequests } from './signing.ts'
 
 let kube: KubeClient
@@ -49,6 +49,27 @@ describe('a decision about a request', () => {
     await approve(kube, known, decision)
     await approve(kube, { metadata: { name: 'denied' } }, decision)
     expect(await types('denied')).toEqual(['Denied'])
+  })
+
+  it('against one that is approved stands beside the approval, and is told from a signer that failed', async () => {
+    const known = await asked('late')
+    expect(denialIn(known)).toBeUndefined()
+    await approve(kube, known, decision)
+    await denyApproved(kube, known, { message: 'after all not' })
+    await denyApproved(kube, known, { message: 'again' })
+    const found = await kube.get(certificateRequests, { name: 'late' })
+    expect(found?.status?.conditions).toMatchObject([
+      { type: 'Approved' },
+      { type: 'Failed', message: 'after all not' },
+    ])
+    expect(denialIn(found!)?.message).toBe('after all not')
+    expect(
+      denialIn({ status: { conditions: [{ type: 'Failed', status: 'True', reason: 'SignerValidationFailure' }] } }),
+    ).toBe(undefined)
+    const refused = await asked('early')
+    await deny(kube, refused, decision)
+    await denyApproved(kube, refused, { message: 'no' })
+    expect(await types('early')).toEqual(['Denied'])
   })
 
   it('is about that request, and none that took its name', async () => {

@@ -6,6 +6,9 @@ export const AUTO_APPROVED = 'AutoApprovedByHubCSRApprovingController'
 
 const ATTEMPTS = 5
 const DECIDED = new Set(['Approved', 'Denied', 'Failed'])
+const ENDED = new Set(['Denied', 'Failed'])
+/** Of a request that was turned down after it was approved: the API takes both conditions, Approved and Denied, of none. */
+const DENIED_LATE = 'DeniedAfterApproval'
 
 interface Decision {
   readonly reason: string
@@ -23,10 +26,24 @@ export const approve = (hub: KubeClient, request: CertificateRequestObject, deci
 export const deny = (hub: KubeClient, request: CertificateRequestObject, decision: Decision): Promise<void> =>
   decide(hub, request, 'Denied', decision)
 
+/** Turns one down that is approved, signed or not, as `Failed`; one that is denied, failed or gone already, or another of its name, is left as it is. @throws KubeError */
+export const denyApproved = (
+  hub: KubeClient,
+  request: CertificateRequestObject,
+  decision: Omit<Decision, 'reason'>,
+): Promise<void> => decide(hub, request, 'Failed', { ...decision, reason: DENIED_LATE })
+
+/** The condition by which a person turned it down, before or after it was approved. undefined: nobody did */
+export const denialIn = ({ status }: Pick<CertificateRequestObject, 'status'>) =>
+  status?.conditions?.find(
+    ({ type, status, reason }) =>
+      status !== 'False' && (type === 'Denied' || (type === 'Failed' && reason === DENIED_LATE)),
+  )
+
 async function decide(
   hub: KubeClient,
   request: CertificateRequestObject,
-  type: 'Approved' | 'Denied',
+  type: 'Approved' | 'Denied' | 'Failed',
   { reason, message, at = Date.now(), signal }: Decision,
 ): Promise<void> {
   const { name, uid } = request.metadata
@@ -35,7 +52,7 @@ async function decide(
   let found = request.metadata.resourceVersion === undefined ? undefined : request
   for (let attempt = 1; ; attempt++) {
     found ??= await hub.get(certificateRequests, { name }, signal)
-    if (!found || (uid !== undefined && found.metadata.uid !== uid) || isDecided(found)) return
+    if (!found || (uid !== undefined && found.metadata.uid !== uid) || isDecided(found, type)) return
     const condition = { type, status: 'True', reason, message, lastUpdateTime: new Date(at).toISOString() }
     const status = { ...found.status, conditions: [...(found.status?.conditions ?? []), condition] }
     try {
@@ -50,6 +67,6 @@ async function decide(
   }
 }
 
-const isDecided = ({ status }: CertificateRequestObject): boolean =>
-  status?.certificate !== undefined ||
-  (status?.conditions ?? []).some((one) => DECIDED.has(one.type) && one.status !== 'False')
+const isDecided = ({ status }: CertificateRequestObject, as: 'Approved' | 'Denied' | 'Failed'): boolean =>
+  (as !== 'Failed' && status?.certificate !== undefined) ||
+  (status?.conditions ?? []).some((one) => (as === 'Failed' ? ENDED : DECIDED).has(one.type) && one.status !== 'False')

@@ -7,10 +7,11 @@
  *
  * A server that several processes run has its certificate here too, in a Secret (`servingCertificate`).
  *
- * Who approves is somebody else's business: people, or the rules of registration; `approve` and `deny` write what they decided.
+ * Who approves is somebody else's business: people, or the rules of registration; `approve`, `deny` and
+ * `denyApproved` write what they decided.
  */
 export { AUTHORITY_CONFIG_MAP, type CertificatesOptions, certificateReconcilers } from './controllers.ts'
-export { AUTO_APPROVED, approve, deny } from './decision.ts'
+export { AUTO_APPROVED, approve, denialIn, deny, denyApproved } from './decision.ts'
 export { secretStore } from './secret-store.ts'
 export { type ServingCertificateOptions, type ServingPair, servingCertificate } from './serving-certificate.ts'
 export { type CertificateRequestObject, certificateRequests, type SignedRequest, STREAM_SIGNER } from './signing.ts'

@@ -8,12 +8,13 @@ import {
   memberUser,
   parseCertificateRequest,
 } from '#authority'
-import { type CertificateRequestObject, STREAM_SIGNER } from '#certificates'
+import { type CertificateRequestObject, denialIn, STREAM_SIGNER } from '#certificates'
 import { clusterOfCertificate } from '#connections'
 import type { KubeObject, Resource } from '#kube'
-import type { CertificateLife } from '#model'
+import type { CertificateLife, MissingDecision } from '#model'
 import { type Asker, askersOf } from './askers.ts'
 import { BOOTSTRAP_USER } from './bootstrap-kubeconfig.ts'
+import { denialTimeOf, type ManagedCluster, managedClusters } from './members.ts'
 
 /** With which key a request is made (SHA-256 of the public key, hex): for whoever decides by `kubectl`. */
 export const KEY_ANNOTATION = 'clusterpulse.io/key'
@@ -48,16 +49,48 @@ export type RequestState =
   | { readonly kind: 'signed'; readonly certificate: string }
   | { readonly kind: 'denied' | 'failed'; readonly why: string }
 
-export function stateOf({ status }: Pick<CertificateRequest, 'status'>): RequestState {
-  const { conditions = [], certificate } = status ?? {}
+export function stateOf(request: Pick<CertificateRequest, 'status'>): RequestState {
+  const { conditions = [], certificate } = request.status ?? {}
   const has = (type: string) => conditions.find((one) => one.type === type && one.status !== 'False')
-  const denied = has('Denied')
+  const denied = denialIn(request)
   if (denied) return { kind: 'denied', why: denied.message || denied.reason || '' }
   const failed = has('Failed')
   if (failed) return { kind: 'failed', why: failed.message || failed.reason || '' }
   if (!has('Approved')) return { kind: 'pending' }
   if (!certificate) return { kind: 'approved' }
   return { kind: 'signed', certificate: Buffer.from(certificate, 'base64').toString() }
+}
+
+/** Whether somebody said yes to it, and nobody no since. */
+export const isApproved = (request: CertificateRequest): boolean =>
+  ['approved', 'signed'].includes(stateOf(request).kind)
+
+/**
+ * Which of the two decisions that make a member nobody took yet: one that is approved waits for its cluster to be accepted.
+ * @param member undefined: there is none of the name, or none any more
+ * @returns none where all is decided, and where no decision could make this one a member
+ */
+export function missingOf(request: CertificateRequest, member: ManagedCluster | undefined): readonly MissingDecision[] {
+  if (!member || member.metadata.deletionTimestamp || !isAskedOf(request, member)) return []
+  const isAccepted = member.spec?.hubAcceptsClient === true
+  if (stateOf(request).kind === 'pending') return isAccepted ? ['approval'] : ['approval', 'acceptance']
+  // One that was approved before its cluster was turned down was decided with it.
+  return isApproved(request) && !isAccepted && approvedAt(request) > denialTimeOf(member) ? ['acceptance'] : []
+}
+
+/** Whether it was asked for this ManagedCluster, and not for one of its name that was deleted since. */
+export function isAskedOf({ metadata, spec }: CertificateRequest, member: ManagedCluster): boolean {
+  const owner = metadata.ownerReferences?.find(({ kind }) => kind === managedClusters.kind)
+  if (owner) return owner.uid === member.metadata.uid
+  // OCM's agent makes its ManagedCluster before or after it asks, and makes it again where it is gone: what it asked still counts.
+  if (asksForItself(spec.username ?? '')) return true
+  return !(Date.parse(metadata.creationTimestamp ?? '') < Date.parse(member.metadata.creationTimestamp ?? ''))
+}
+
+/** ms since the Unix epoch. */
+function approvedAt({ status, metadata }: CertificateRequest): number {
+  const { lastTransitionTime, lastUpdateTime } = status?.conditions?.find(({ type }) => type === 'Approved') ?? {}
+  return Date.parse(lastTransitionTime ?? lastUpdateTime ?? metadata.creationTimestamp ?? '')
 }
 
 /** Whether a user of the hub's API is a member, or holds a credential to become one: nobody watches what it makes. */

@@ -68,7 +68,7 @@ export class DecisionRights {
     const named = cluster === undefined ? {} : { name: cluster }
     const member = (verb: string): Right => ({ verb, ...CLUSTERS, ...named })
     if (decision === 'detach') return [member('get'), member('delete')]
-    const signers = cluster === undefined ? [] : requests.signersOf(cluster)
+    const signers = cluster === undefined ? [] : requests.signersOf(cluster, decision)
     const certificates: readonly Right[] = [
       { verb: 'list', ...REQUESTS },
       ...(cluster === undefined || signers.length > 0

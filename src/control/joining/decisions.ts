@@ -1,5 +1,5 @@
 import { CLUSTER_LABEL, isReservedNamespace } from '#authority'
-import { approve, deny } from '#certificates'
+import { approve, deny, denyApproved } from '#certificates'
 import type { AgentCredentials } from '#connections'
 import { isKubeError, type KubeClient, whole } from '#kube'
 import { type ClusterName, FleetError, systemClock } from '#model'
@@ -10,8 +10,11 @@ import {
   certificateRequests,
   clusterOfRequest,
   faultOf,
+  isApproved,
+  isAskedOf,
   KEY_ANNOTATION,
   keyOf,
+  missingOf,
   stateOf,
 } from './certificate-request.ts'
 import type { JoinTokens } from './join-tokens.ts'
@@ -63,13 +66,17 @@ export async function accept({ hub, cluster, request: wanted }: DecidingOptions 
   if (isReservedNamespace(cluster)) throw new MembershipError('name_reserved', reservedWords(cluster))
   if (member.metadata.deletionTimestamp) throw new MembershipError('member_leaving', leavingWords(cluster))
   const labelled = await requestsOf(hub, cluster)
-  const all = labelled.filter((one) => faultOf(one) === undefined)
-  const waiting = all.filter((one) => stateOf(one).kind === 'pending')
+  const all = labelled.filter((one) => whyNoneOf(one, member) === undefined)
+  const waiting = all.filter((one) => missingOf(one, member).length > 0)
   const chosen =
-    wanted === undefined ? theOneOf(member, waiting) : namedOf(cluster, waiting, { wanted, others: labelled })
+    wanted === undefined ? theOneOf(member, waiting) : namedOf(cluster, waiting, { wanted, others: labelled, member })
+  const other = waiting.find((one) => chosen && isApproved(one) && keyOf(one) !== keyOf(chosen))
+  if (other) throw new MembershipError('several_requests', approvedWords(other, member))
   const done: string[] = []
-  if (chosen && member.spec?.hubAcceptsClient === true) done.push(...(await secondMachine(hub, chosen, all)))
-  if (chosen) {
+  if (chosen) done.push(...(await secondMachine(hub, chosen, { member, all })))
+  if (chosen && isApproved(chosen))
+    done.push(`request ${chosen.metadata.name} was approved already (${factsOf(chosen, member)})`)
+  else if (chosen) {
     await approve(hub, chosen, { reason: 'ClusterPulseAccept', message: 'approved by clusterpulse accept' })
     done.push(`request ${chosen.metadata.name} is approved (${factsOf(chosen, member)})`)
   }
@@ -80,12 +87,12 @@ export async function accept({ hub, cluster, request: wanted }: DecidingOptions 
     await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
     done.push(`${cluster} is accepted as a member`)
   }
-  done.push(...leftOut(labelled))
+  done.push(...leftOut(labelled, member))
   if (!chosen && isRevoked(member))
     done.push(
       `its certificates were revoked and do not count again: \`clusterpulse connect ${cluster}\` prints a token to join anew with`,
     )
-  else if (!chosen && !all.some((one) => stateOf(one).kind === 'signed'))
+  else if (!chosen && certificatesOf(member).length === 0 && !all.some((one) => stateOf(one).kind === 'signed'))
     done.push(`no request of ${cluster} waits: it becomes a member when it asks and is approved`)
   return done
 }
@@ -98,11 +105,9 @@ export async function refuse({ hub, cluster, request: wanted }: DecidingOptions 
   const done: string[] = []
   const member = await hub.get(managedClusters, { name: cluster })
   // Also those that only claim to be of it: nobody else would turn them down.
-  const waiting = (await requestsOf(hub, cluster)).filter((one) => stateOf(one).kind === 'pending')
-  for (const one of wanted === undefined ? waiting : [namedOf(cluster, waiting, { wanted })]) {
-    await deny(hub, one, { reason: 'ClusterPulseDeny', message: 'denied by clusterpulse deny' })
-    done.push(`request ${one.metadata.name} is denied (${factsOf(one, member)})`)
-  }
+  const waiting = (await requestsOf(hub, cluster)).filter((one) => isOpen(one, member))
+  const refused = wanted === undefined ? waiting : [namedOf(cluster, waiting, { wanted })]
+  done.push(...(await turnDown(hub, refused, member)))
   if (wanted !== undefined) return done
   if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
   if (member?.spec?.hubAcceptsClient === true) {
@@ -134,10 +139,34 @@ export async function revokeMember(
     }
     await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
     done.push(`no certificate of ${cluster} counts any more, and it is no member; its stream ends`)
-    done.push(...(await refuse(options)).filter((line) => line.startsWith('request')))
+    const waiting = (await requestsOf(hub, cluster)).filter((one) => isOpen(one, member))
+    done.push(...(await turnDown(hub, waiting, member)))
   }
   if (await credentials.revoke(cluster)) done.push(`every token of the agent of ${cluster} is revoked`)
   if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
+  return done
+}
+
+/** Whether a person can still turn it down, also where no decision could make it a member. */
+const isOpen = (request: CertificateRequest, member: ManagedCluster | undefined): boolean =>
+  stateOf(request).kind === 'pending' || (faultOf(request) === undefined && missingOf(request, member).length > 0)
+
+async function turnDown(
+  hub: KubeClient,
+  requests: readonly CertificateRequest[],
+  member: ManagedCluster | undefined,
+): Promise<readonly string[]> {
+  const done: string[] = []
+  for (const one of requests) {
+    const { name } = one.metadata
+    if (isApproved(one)) {
+      await denyApproved(hub, one, { message: 'denied by clusterpulse deny after it was approved' })
+      done.push(`request ${name} was approved already, and is turned down now (${factsOf(one, member)})`)
+    } else {
+      await deny(hub, one, { reason: 'ClusterPulseDeny', message: 'denied by clusterpulse deny' })
+      done.push(`request ${name} is denied (${factsOf(one, member)})`)
+    }
+  }
   return done
 }
 
@@ -154,27 +183,28 @@ export async function detach({ hub, cluster }: DecidingOptions): Promise<readonl
 }
 
 /**
- * Said of one that is let in beside a machine that is a member under that name: two would speak for it.
+ * Said of one that is let in beside a machine that is a member under that name, or was before it was denied: two would speak for it.
  * @returns nothing where no other machine is known
  */
 async function secondMachine(
   hub: KubeClient,
   chosen: CertificateRequest,
-  all: readonly CertificateRequest[],
+  { member, all }: { readonly member: ManagedCluster; readonly all: readonly CertificateRequest[] },
 ): Promise<readonly string[]> {
   const cluster = clusterOfRequest(chosen)
   const known = await hub.get(whole(managedClusters), { name: cluster })
   if (!known || certificatesOf(known).length === 0) return []
   const key = keyOf(chosen)
-  const signed = all.filter((one) => stateOf(one).kind === 'signed')
+  const signed = all.filter((one) => one !== chosen && stateOf(one).kind === 'signed')
   const before = signed.toSorted((a, b) => madeAt(a) - madeAt(b)).map(keyOf)
   if (before.at(-1) === key) return [] // the same machine asks again
   const { conditions = [] } = (known.status ?? {}) as { readonly conditions?: readonly Told[] }
   const available = conditions.find(({ type }) => type === 'ManagedClusterConditionAvailable')
   const isHere = available?.status === 'True' || available?.status === 'False'
   const which = before.at(-1)?.slice(0, 16)
+  const is = member.spec?.hubAcceptsClient === true ? 'is a member' : 'was a member, and comes back,'
   return [
-    `warning: a machine is a member as ${cluster} already${which ? `, with key ${which}` : ''}${isHere ? ', and is connected' : ''}; where it is another one than this, two speak for one cluster from now on: the newer stream is served, the other is made to wait. Stop the agent of the one that is wrong, or end both (\`clusterpulse revoke ${cluster}\`) and let the right one join anew`,
+    `warning: a machine ${is} as ${cluster} already${which ? `, with key ${which}` : ''}${isHere ? ', and is connected' : ''}; where it is another one than this, two speak for one cluster from now on: the newer stream is served, the other is made to wait. Stop the agent of the one that is wrong, or end both (\`clusterpulse revoke ${cluster}\`) and let the right one join anew`,
   ]
 }
 
@@ -187,13 +217,18 @@ interface Told {
 
 const MAX_LINES = 10
 
+/** Why one that has the label of the cluster can make it no member. undefined: it can */
+const whyNoneOf = (request: CertificateRequest, member: ManagedCluster): string | undefined =>
+  faultOf(request) ??
+  (isAskedOf(request, member)
+    ? undefined
+    : `it was asked for a ManagedCluster ${member.metadata.name} that was deleted since; the machine must join anew`)
+
 /** Those that wait with the label of the cluster and are none of it. */
-function leftOut(labelled: readonly CertificateRequest[]): readonly string[] {
+function leftOut(labelled: readonly CertificateRequest[], member: ManagedCluster): readonly string[] {
   const lines = labelled.flatMap((one) => {
-    const fault = stateOf(one).kind === 'pending' ? faultOf(one) : undefined
-    return fault === undefined
-      ? []
-      : [`request ${one.metadata.name} is left alone, as it can never be signed: ${fault}`]
+    const why = stateOf(one).kind === 'pending' ? whyNoneOf(one, member) : undefined
+    return why === undefined ? [] : [`request ${one.metadata.name} is left alone, as it can never be signed: ${why}`]
   })
   const more = lines.length - MAX_LINES
   return more > 0 ? [...lines.slice(0, MAX_LINES), `and ${more} more of that sort`] : lines
@@ -217,11 +252,16 @@ function isMeant(request: CertificateRequest, wanted: string): boolean {
 function namedOf(
   cluster: string,
   waiting: readonly CertificateRequest[],
-  { wanted, others = [] }: { readonly wanted: string; readonly others?: readonly CertificateRequest[] },
+  {
+    wanted,
+    others = [],
+    member,
+  }: { readonly wanted: string; readonly others?: readonly CertificateRequest[]; readonly member?: ManagedCluster },
 ): CertificateRequest {
   const found = waiting.findLast((one) => isMeant(one, wanted))
   if (found) return found
-  const fault = others.filter((one) => isMeant(one, wanted)).map(faultOf)[0]
+  const meant = others.find((one) => isMeant(one, wanted))
+  const fault = meant && member && whyNoneOf(meant, member)
   if (fault !== undefined)
     throw new MembershipError(
       'no_request',
@@ -248,6 +288,12 @@ function factsOf(request: CertificateRequest, member: ManagedCluster | undefined
   const from = askerOf(request, member)?.address || request.spec.username || 'somebody'
   const key = keyOf(request) ?? annotations[KEY_ANNOTATION] ?? 'unreadable'
   return `from ${from}, key ${key.slice(0, 16)}, ${creationTimestamp ?? 'just now'}`
+}
+
+const approvedWords = (other: CertificateRequest, member: ManagedCluster): string => {
+  const { name } = member.metadata
+  const request = other.metadata.name
+  return `request ${request} of ${name} is approved already, by \`kubectl\` or another tool, so that two machines would be let in (${factsOf(other, member)}); turn it down first: clusterpulse deny ${name} --request ${request}`
 }
 
 const leavingWords = (cluster: string): string =>

@@ -203,7 +203,7 @@ describe('the desk of a hub', () => {
     await told(hub, next.asked, 1)
     await accept({ hub: hub.kube, cluster: name })
     expect(joinedBy(await told(hub, next.asked)).certificate).not.toBe(former.certificate)
-    // Its request is approved and signed still, and the cluster accepted.
+    // Though the cluster of its name is accepted.
     expect(await told(hub, former.asked)).toEqual([over('join_refused', /was deleted.*new join token/)])
     expect(await told(hub, renewal(former).asked)).toEqual([
       over('join_refused', /by another certificate, as after another machine joined .*`clusterpulse connect c\d+`/),

@@ -248,7 +248,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const shown = isRenewal ? await this.#byFormer(asked) : await this.#byToken(asked, request.key, signal, onProven)
     if ('kind' in shown) return shown
     if (isRenewal) onProven?.()
-    return (await this.#create(asked, request, shown.consent, signal)) ?? { request, uid: shown.uid }
+    return (await this.#create(asked, request, shown, signal)) ?? { request, uid: shown.uid }
   }
 
   /** By its token, and its ManagedCluster is there. @returns that, and who consents, where somebody did ahead; or why not */
@@ -363,7 +363,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   async #create(
     asked: JoinAsked,
     { object }: AskedCertificate,
-    consent: Consent,
+    { uid, consent }: Shown,
     signal: AbortSignal,
   ): Promise<Over | undefined> {
     const { hub } = this.#options
@@ -376,7 +376,9 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       }
       this.#making.set(name, asked.cluster)
       try {
-        const made = await hub.create(certificateRequests, object, signal).catch(unless('already_exists'))
+        const made = await hub
+          .create(certificateRequests, ownedBy(asked.cluster, uid, object), signal)
+          .catch(unless('already_exists'))
         if (made) this.#requests.wrote(made)
         if (consent !== RENEWAL)
           this.#record(asked, { event: 'join_asked', request: name, reason: 'with a join token' })
@@ -563,6 +565,13 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     this.#options.logger.info({ cluster: short, agent: name, address, ...fact }, 'a request to join')
     this.#options.record({ cluster: short, agent: name, address, ...fact })
   }
+}
+
+/** It goes with its ManagedCluster: no other one of that name is what it was asked for. */
+const ownedBy = (name: string, uid: string, object: CertificateRequest): CertificateRequest => {
+  const { group, version, kind } = managedClusters
+  const ownerReferences = [{ apiVersion: `${group}/${version}`, kind, name, uid }]
+  return uid === '' ? object : { ...object, metadata: { ...object.metadata, ownerReferences } }
 }
 
 const endedWords = (member: ManagedCluster | undefined): string =>

@@ -27,6 +27,12 @@ describe('the audit trail of what is written about members', () => {
     ['a request', { ...request, operation: 'CREATE', object: aRequest() }, 'request_made', 'east-1'],
     ['an approval', { ...decided, object: aRequest('Approved') }, 'request_approved', 'east-1'],
     ['a denial', { ...decided, object: aRequest('Denied') }, 'request_denied', 'east-1'],
+    [
+      'a denial of what was approved',
+      { ...decided, before: aRequest('Approved'), object: aRequest('Approved', 'Failed') },
+      'request_denied',
+      'east-1',
+    ],
     ['a cluster that is declared', { operation: 'CREATE', object: aCluster() }, 'cluster_declared', 'id-1'],
     ['an acceptance', { before: aCluster(), object: aCluster({ hubAcceptsClient: true }) }, 'cluster_accepted', 'id-1'],
     ['its end', { before: aCluster({ hubAcceptsClient: true }), object: aCluster() }, 'cluster_denied', 'id-1'],

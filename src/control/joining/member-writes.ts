@@ -121,6 +121,8 @@ interface Condition {
   readonly message?: string
 }
 
+const DECISIONS: ReadonlySet<string> = new Set(['Approved', 'Denied', 'Failed'])
+
 function certificateDecision(write: ObservedWrite): Omit<Said, 'kind'> | undefined {
   const { operation, subresource, object, before, name } = write
   const cluster = (object ?? before)?.metadata.labels?.[CLUSTER_LABEL]
@@ -129,7 +131,8 @@ function certificateDecision(write: ObservedWrite): Omit<Said, 'kind'> | undefin
   if (operation === 'CREATE') return { ...said, route: 'request_made', reason: `asks for a certificate of ${cluster}` }
   if (operation !== 'UPDATE' || subresource !== 'approval') return undefined
   const known = new Set(conditionsOf(before).map(({ type }) => type))
-  const made = conditionsOf(object).find(({ type }) => (type === 'Approved' || type === 'Denied') && !known.has(type))
+  // One that was approved before is turned down as failed.
+  const made = conditionsOf(object).find(({ type }) => DECISIONS.has(type) && !known.has(type))
   if (!made) return undefined
   const route = made.type === 'Approved' ? 'request_approved' : 'request_denied'
   return { ...said, route, reason: made.message || made.reason || '' }

@@ -8,6 +8,14 @@ import type { Logger } from '#runtime'
 /** A member, or a cluster that asks to be one, as far as joining goes. */
 export interface ManagedCluster extends KubeObject {
   readonly spec?: { readonly hubAcceptsClient?: boolean }
+  /** of its conditions the one that tells of a decision */
+  readonly status?: { readonly conditions?: readonly DecidedCondition[] }
+}
+
+interface DecidedCondition {
+  readonly type: string
+  readonly status: string
+  readonly lastTransitionTime: string
 }
 
 /*
@@ -29,6 +37,20 @@ export const revokedAt = (now: number): string => `revoked-${new Date(now).toISO
 export const isRevoked = ({ metadata }: KubeObject): boolean =>
   metadata.annotations?.[CERTIFICATES_ANNOTATION]?.startsWith('revoked-') === true
 
+/** Said of a cluster once somebody decided about it, whatever they said. */
+const DECIDED = 'HubAcceptedManagedCluster'
+
+/**
+ * When it was decided that it is no member, ms since the Unix epoch.
+ * @returns -Infinity: nobody decided anything; Infinity: it is or was one, and since when it is none the hub has not said yet
+ */
+export function denialTimeOf({ metadata, status }: ManagedCluster): number {
+  const said = status?.conditions?.find(({ type }) => type === DECIDED)
+  if (said?.status === 'False') return Date.parse(said.lastTransitionTime)
+  const wasDecided = said !== undefined || metadata.annotations?.[CERTIFICATES_ANNOTATION] !== undefined
+  return wasDecided ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY
+}
+
 /** The list with one more. */
 export const withCertificate = (known: readonly string[], fingerprint: string): string =>
   [fingerprint, ...known.filter((one) => one !== fingerprint)].slice(0, MAX_CERTIFICATES).join()
@@ -41,19 +63,27 @@ export const managedClusters: Resource<ManagedCluster> = {
   plural: 'managedclusters',
   kind: 'ManagedCluster',
   namespaced: false,
-  fromJson: ({ metadata, spec }) => {
-    const { name, uid, resourceVersion, deletionTimestamp, annotations } = metadata
+  fromJson: ({ metadata, spec, status }) => {
+    const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp, annotations } = metadata
     const kept = Object.entries(annotations ?? {}).filter(([name]) => KEPT.has(name))
     const { hubAcceptsClient } = (spec ?? {}) as { hubAcceptsClient?: unknown }
+    const { conditions = [] } = (status ?? {}) as NonNullable<ManagedCluster['status']> // served under its schema
+    const decided = conditions.find(({ type }) => type === DECIDED)
     return {
       metadata: {
         name,
         ...(uid && { uid }),
         ...(resourceVersion && { resourceVersion }),
+        ...(creationTimestamp && { creationTimestamp }),
         ...(deletionTimestamp && { deletionTimestamp }),
         ...(kept.length > 0 && { annotations: Object.fromEntries(kept) }),
       },
       spec: { hubAcceptsClient: hubAcceptsClient === true },
+      ...(decided && {
+        status: {
+          conditions: [{ type: DECIDED, status: decided.status, lastTransitionTime: decided.lastTransitionTime }],
+        },
+      }),
     }
   },
 }

@@ -1,7 +1,7 @@
 import { CLUSTER_LABEL } from '#authority'
 import { Informer } from '#controller'
 import type { KubeClient } from '#kube'
-import type { Clock, MemberRequest, MemberRequestReader } from '#model'
+import type { Clock, MemberDecision, MemberRequest, MemberRequestReader, MissingDecision } from '#model'
 import type { Logger } from '#runtime'
 import { ASKED_ANNOTATION } from './askers.ts'
 import {
@@ -12,11 +12,15 @@ import {
   faultOf,
   keyOf,
   MEMBER_SIGNERS,
+  missingOf,
   stateOf,
 } from './certificate-request.ts'
-import { type ManagedCluster, managedClusters } from './members.ts'
+import { denialTimeOf, type ManagedCluster, managedClusters } from './members.ts'
 
-/** Requests for members' certificates that wait for a decision, followed by list and watch, for who shows them. */
+/**
+ * Requests for members' certificates that wait for a decision, about them or about their cluster, followed by list and watch, for who
+ * shows them. Those of a cluster that was deleted meanwhile wait for none: no decision could make them a member.
+ */
 export class RequestIndex implements MemberRequestReader, AsyncDisposable {
   readonly #requests: Informer<CertificateRequest>
   readonly #members: Informer<ManagedCluster>
@@ -35,7 +39,7 @@ export class RequestIndex implements MemberRequestReader, AsyncDisposable {
     this.#members.onChange((change) => {
       const now = change.kind === 'deleted' ? undefined : change.object
       const before = change.kind === 'added' ? undefined : change.previous
-      if (askedBy(now) !== askedBy(before)) this.#version++
+      if (shownOf(now) !== shownOf(before)) this.#version++
     })
   }
 
@@ -50,26 +54,32 @@ export class RequestIndex implements MemberRequestReader, AsyncDisposable {
   }
 
   isKnown(): boolean {
-    return this.#requests.isSynced
+    return this.#requests.isSynced && this.#members.isSynced
   }
 
   requests(): readonly MemberRequest[] {
     const version = this.version()
     if (this.#made?.version !== version) {
-      const waiting = this.#requests.list().filter((one) => stateOf(one).kind === 'pending')
-      // One that breaks the rules can never be signed: it is not the cluster that asks.
-      const asking = waiting.filter((one) => faultOf(one) === undefined)
-      const shown = asking.map((one) => memberRequestOf(one, this.#members.get({ name: clusterOfRequest(one) })))
+      const shown = this.#requests.list().flatMap((one) => {
+        const member = this.#members.get({ name: clusterOfRequest(one) })
+        const missing = missingOf(one, member)
+        // One that breaks the rules can never be signed: it is not the cluster that asks.
+        return missing.length > 0 && faultOf(one) === undefined ? [memberRequestOf(one, member, missing)] : []
+      })
       this.#made = { version, requests: shown.sort(inOrder) }
     }
     return this.#made.requests
   }
 
-  /** Who is to sign what waits of a cluster, each once. */
-  signersOf(cluster: string): readonly string[] {
-    const waiting = this.#requests.list().filter((one) => stateOf(one).kind === 'pending')
-    const mine = waiting.filter((one) => clusterOfRequest(one) === cluster)
-    return [...new Set(mine.map(({ spec }) => spec.signerName))]
+  /** Signers of the requests of a cluster that the decision would change, each once. */
+  signersOf(cluster: string, decision: MemberDecision): readonly string[] {
+    const member = this.#members.get({ name: cluster })
+    const mine = this.#requests.list().filter((one) => clusterOfRequest(one) === cluster)
+    // What is approved already is accepted without another look at it, and turned down by one.
+    const changed = mine.filter(
+      (one) => stateOf(one).kind === 'pending' || (decision !== 'accept' && missingOf(one, member).length > 0),
+    )
+    return [...new Set(changed.map(({ spec }) => spec.signerName))]
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -77,10 +87,19 @@ export class RequestIndex implements MemberRequestReader, AsyncDisposable {
   }
 }
 
-const askedBy = (member: ManagedCluster | undefined): string | undefined =>
-  member?.metadata.annotations?.[ASKED_ANNOTATION]
+/** What of a cluster decides over what is shown of its requests. */
+function shownOf(member: ManagedCluster | undefined): string | undefined {
+  if (!member) return undefined
+  const { uid, deletionTimestamp, annotations } = member.metadata
+  const decided = `${member.spec?.hubAcceptsClient} ${denialTimeOf(member)}`
+  return `${uid} ${deletionTimestamp} ${decided} ${annotations?.[ASKED_ANNOTATION]}`
+}
 
-function memberRequestOf(request: CertificateRequest, member: ManagedCluster | undefined): MemberRequest {
+function memberRequestOf(
+  request: CertificateRequest,
+  member: ManagedCluster | undefined,
+  missing: readonly MissingDecision[],
+): MemberRequest {
   const { name, creationTimestamp } = request.metadata
   const asker = askerOf(request, member)
   const requestedAt = Date.parse(creationTimestamp ?? '')
@@ -92,6 +111,7 @@ function memberRequestOf(request: CertificateRequest, member: ManagedCluster | u
     key: keyOf(request) ?? '',
     agentVersion: asker?.version ?? '',
     requestedAt: Number.isNaN(requestedAt) ? null : requestedAt,
+    missing,
   }
 }
 

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { API_CLIENT_SIGNER, CLUSTER_LABEL, isMemberCluster, isReservedNamespace, judgeRequest } from '#authority'
-import { type CertificateRequestObject, STREAM_SIGNER } from '#certificates'
+import { type CertificateRequestObject, denialIn, STREAM_SIGNER } from '#certificates'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import { CLUSTER_SET_LABEL, DEFAULT_CLUSTER_SET } from '#kinds'
 import { isKubeError, type KubeClient, KubeError, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
+import { isRevoked } from './certificate-life.ts'
 import { nextToDelete } from './cleanup.ts'
 import {
   clusterNamespaces,
@@ -292,15 +293,17 @@ export class MembershipReconciler implements Reconciler {
   }
 }
 
-/** Whether all that it asked for was denied: of one that nobody ever accepted that is the decision on it. */
-function isTurnedDown({ metadata }: ManagedCluster, requests: readonly CertificateRequestObject[]): boolean {
+/** Whether it was revoked, or all that it asked for was denied: of one that nobody ever accepted that is the decision on it. */
+function isTurnedDown(member: ManagedCluster, requests: readonly CertificateRequestObject[]): boolean {
+  if (isRevoked(member)) return true
+  const { metadata } = member
   const since = Date.parse(metadata.creationTimestamp ?? '')
   const asked = requests.filter(
     (one) =>
       !(Date.parse(one.metadata.creationTimestamp ?? '') < since) &&
       judgeRequest(one, [API_CLIENT_SIGNER, STREAM_SIGNER]).kind === 'recognised',
   )
-  return asked.length > 0 && asked.every(({ status }) => status?.conditions?.some(({ type }) => type === 'Denied'))
+  return asked.length > 0 && asked.every((one) => denialIn(one) !== undefined)
 }
 
 export const DEFAULT_REMOVAL_PATIENCE_MS = minutes(5)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CLUSTER_LABEL } from '#authority'
-import { approve, type CertificateRequestObject, certificateRequests, deny } from '#certificates'
+import { approve, type CertificateRequestObject, certificateRequests, deny, denyApproved } from '#certificates'
 import { CERTIFICATE_LIFE_ANNOTATION, CERTIFICATES_ANNOTATION, CLUSTER_SET_LABEL } from '#kinds'
 import { isKubeError, type KubeObject, namespaces, whole } from '#kube'
 import { systemClock } from '#model'
@@ -190,6 +190,25 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     await change(api, 'newcomer', { spec: { hubAcceptsClient: true } })
     await until(async () => expect(stateOf(await memberOf(api, 'newcomer'))).toBe('unknown'))
   })
+
+  it.skipIf(skip)(
+    'that was never accepted is denied where it is turned down after it was approved, or revoked',
+    async () => {
+      await aMember(api, 'half', { accepted: false, transport: 'stream' })
+      await signed('half', 20)
+      const [request] = await api.kube.listAll(certificateRequests, { labelSelector: `${CLUSTER_LABEL}=half` })
+      await denyApproved(api.kube, request as CertificateRequestObject, { message: 'no' })
+      await until(async () => expect(stateOf(await memberOf(api, 'half'))).toBe('denied'))
+      await aMember(api, 'over-before', { accepted: false, transport: 'stream' })
+      await change(api, 'over-before', {
+        metadata: { annotations: { [CERTIFICATES_ANNOTATION]: 'revoked-2026-11-26T10:00:00.000Z' } },
+      })
+      await until(async () =>
+        expect(await said(api, 'over-before', CONDITIONS.accepted)).toBe('False HubClusterAdminDenied'),
+      )
+      expect(stateOf(await memberOf(api, 'over-before'))).toBe('revoked')
+    },
+  )
 
   it.skipIf(skip)('that was revoked says so, accepted again or not, and shows no certificate as good', async () => {
     await aMember(api, 'over', { transport: 'stream' })

@@ -62,7 +62,7 @@ describe('rows of members', () => {
 describe('rows of requests', () => {
   const aRequest = (name: string): MemberRequest => ({
     ...{ name, cluster: 'east', username: 'system:admin', address: '10.0.0.1', key: 'ab', agentVersion: '' },
-    requestedAt: 1,
+    ...{ requestedAt: 1, missing: ['acceptance'] },
   })
 
   it('are for administrators, all of one name beside each other', () => {

@@ -97,6 +97,7 @@ export const memberRequests = defineFleetKind<MemberRequest>({
       ...{ label: 'Asked', kind: 'number', unit: 'time', absence: 'unknown' },
       read: ({ requestedAt }) => requestedAt,
     },
+    missing: { label: 'Missing', kind: 'any', read: ({ missing }) => [...missing] },
     username: { label: 'User', kind: 'string', isExtra: true, read: ({ username }) => username || null },
     agentVersion: {
       ...{ label: 'Agent', kind: 'string', isVersion: true, isExtra: true, absence: 'unknown' },

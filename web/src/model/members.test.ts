@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { certificateStateOf, type Member, memberStateOf, memberTroubles, requestsByMember } from './members.ts'
+import {
+  certificateStateOf,
+  halfDecided,
+  type Member,
+  memberStateOf,
+  memberTroubles,
+  requestsByMember,
+  returnOf,
+} from './members.ts'
 
 const DAY_MS = 86_400_000
 const now = 100 * DAY_MS
@@ -22,6 +30,13 @@ describe('a member', () => {
   ] as const)('that is %s, and joined %s, is called %s', (state, joined, word) =>
     expect(memberStateOf({ state, joined })).toBe(word),
   )
+
+  it.each([
+    ['comes back', { state: 'denied', joined: true, certificateUntil: now }],
+    ['comes back', { state: 'denied', joined: false, certificateUntil: now }],
+    ['must join anew', { state: 'revoked', joined: true, certificateUntil: null }],
+    ['never joined', { state: 'denied', joined: false, certificateUntil: null }],
+  ] as const)('%s when it is accepted again: %j', (becomes, member) => expect(returnOf(member)).toBe(becomes))
 
   it.each([
     [-1, 'ended'],
@@ -72,9 +87,16 @@ describe('troubles of members', () => {
 })
 
 describe('requests to join', () => {
+  it('that were half decided say what is missing', () => {
+    expect(halfDecided({ missing: ['approval', 'acceptance'] })).toBeNull()
+    expect(halfDecided({ missing: ['acceptance'] })).toMatch(/approved; the cluster is not accepted yet/)
+    expect(halfDecided({ missing: ['approval'] })).toMatch(/cluster is accepted; .* not approved yet/)
+  })
+
   it('stand together where they are of one name', () => {
     const request = (name: string, member: string) => ({
       ...{ name, member, address: null, key: null, requestedAt: null, username: null, agentVersion: null },
+      missing: [],
     })
     const grouped = requestsByMember([request('1', 'west'), request('2', 'east'), request('3', 'west')])
     expect(grouped.map(([member, all]) => [member, all.map(({ name }) => name)])).toEqual([

@@ -51,10 +51,20 @@ export interface MemberRequest {
   readonly requestedAt: number | null
   readonly username: string | null
   readonly agentVersion: string | null
+  /** of the two decisions, about the certificate and about the cluster, those that nobody took yet */
+  readonly missing: readonly ('approval' | 'acceptance')[]
 }
 
 export const requestOf = ({ name, values }: Pick<TableRowView, 'name' | 'values'>): MemberRequest =>
   ({ ...values, name }) as unknown as MemberRequest // as above
+
+/** Of a request that was half decided, by `kubectl` or ahead, what is still missing; null: all of it is. */
+export function halfDecided({ missing }: Pick<MemberRequest, 'missing'>): string | null {
+  if (missing.length > 1) return null
+  return missing.includes('acceptance')
+    ? 'Its certificate is approved; the cluster is not accepted yet.'
+    : 'The cluster is accepted; this certificate is not approved yet.'
+}
 
 type MemberState = 'asks' | 'denied' | 'revoked' | 'detaching' | 'not joined' | 'available' | 'unreachable' | 'lost'
 
@@ -95,6 +105,18 @@ export function certificateStateOf(
   if (now >= certificateUntil) return 'ended'
   if (now >= renewBy) return 'overdue'
   return now >= renewsFrom ? 'renewing' : 'valid'
+}
+
+/** What becomes of a cluster that is no member where it is accepted while no request of it waits. */
+export type Return = 'comes back' | 'must join anew' | 'never joined'
+
+export function returnOf({
+  state,
+  joined,
+  certificateUntil,
+}: Pick<Member, 'state' | 'joined' | 'certificateUntil'>): Return {
+  if (state === 'revoked') return 'must join anew'
+  return joined || certificateUntil !== null ? 'comes back' : 'never joined'
 }
 
 /** As people compare keys: the first 16 digits, as the agent and the command line say them. */

@@ -81,6 +81,7 @@ describe('a decision about a member', () => {
 describe('who may decide about members', () => {
   const request: MemberRequest = {
     ...{ name: 'east-1', cluster: 'east', username: 'u', address: '', key: 'k', agentVersion: '', requestedAt: 1 },
+    missing: ['acceptance'],
   }
   /** A hub whose API lets ann alone accept. */
   async function aHubWithRights(asked: unknown[] = [], administratorsDecide = false) {
@@ -108,7 +109,10 @@ describe('who may decide about members', () => {
     await using world = await aHubWithRights()
     expect((await get(world, own, { as: 'ann' })).body).toMatchObject({
       ...{ may: ['accept', 'deny', 'detach'], lacks: { revoke: ['right to revoke'] }, waiting: 2 },
-      requests: [{ name: 'east-1', member: 'east', address: null, key: 'k' }, { name: 'west-1' }],
+      requests: [
+        { name: 'east-1', member: 'east', address: null, key: 'k', missing: ['acceptance'] },
+        { name: 'west-1' },
+      ],
     })
     expect((await get(world, `${own}?member=west`, { as: 'ann' })).body).toMatchObject({
       ...{ requests: [{ name: 'west-1' }], waiting: 1 },

@@ -79,9 +79,9 @@ const rightsMissing = ({ username }: Principal, what: string, lacks: readonly st
     `${username} may not ${what}; lacking at the hub's API: ${lacks.join(', ')} (docs/guide/members.md, "Who may decide")`,
   )
 
-const requestView = ({ name, cluster, address, key, requestedAt, username, agentVersion }: MemberRequest) => ({
+const requestView = ({ name, cluster, address, key, requestedAt, username, agentVersion, missing }: MemberRequest) => ({
   ...{ name, member: cluster, address: address || null, key: key || null, requestedAt },
-  ...{ username: username || null, agentVersion: agentVersion || null },
+  ...{ username: username || null, agentVersion: agentVersion || null, missing: [...missing] },
 })
 
 /** What the API behind the hub says, with what to do; everything else is as it is. */

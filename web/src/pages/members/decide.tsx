@@ -6,6 +6,7 @@ import { useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
 import type { Answer } from '../../live/use-answer.ts'
 import { beginningSentence } from '../../model/format.ts'
+import type { MemberRequest, Return } from '../../model/members.ts'
 import { guidePath, Link } from '../../router.tsx'
 
 /** What is about to be decided: said before it is done. */
@@ -14,8 +15,12 @@ export interface Asked {
   readonly member: string
   /** of several that wait, the one that is meant */
   readonly request?: string
+  /** of that request, what nobody decided yet */
+  readonly missing?: MemberRequest['missing']
   /** what is known of who asks, for the one who decides */
   readonly facts?: ReactNode
+  /** where it is accepted and no request waits */
+  readonly becomes?: Return
 }
 
 interface Words {
@@ -25,27 +30,60 @@ interface Words {
   readonly does: readonly string[]
 }
 
-function wordsOf({ decision, request }: Asked): Words {
+const compare = 'Compare the key with the one the agent shows on its machine.'
+const monitored = 'From then on it is monitored like every other cluster.'
+
+/** What accepting one without a request does. */
+const accepted: Readonly<Record<Return, readonly string[]>> = {
+  'comes back': [
+    'The cluster gets the rights of its agent back, and is monitored again.',
+    'Its agent comes back by itself, within about a minute, with the certificate it has.',
+  ],
+  'must join anew': [
+    'The cluster may be a member again, but its certificates stay revoked.',
+    'Its machine must join anew, with a new join token.',
+  ],
+  'never joined': [
+    'The cluster gets a namespace, and rights in it for its agent; nobody has a certificate for them yet.',
+    'A machine becomes this member when it asks with a new join token, and that request is approved.',
+  ],
+}
+
+function acceptanceOf({ missing = [], becomes }: Asked): readonly string[] {
+  if (becomes !== undefined) return accepted[becomes]
+  if (missing.length !== 1)
+    return [
+      'The hub signs a certificate for this key, and gives the cluster a namespace and the rights of its agent in it.',
+      `${monitored} ${compare}`,
+    ]
+  return missing.includes('acceptance')
+    ? [
+        'The certificate for this key is approved already: the cluster gets a namespace and the rights of its agent in it.',
+        `${monitored} ${compare}`,
+      ]
+    : [`The hub signs a certificate for this key; the cluster is accepted already. ${compare}`]
+}
+
+function denialOf({ request, missing = [] }: Asked): readonly string[] {
+  if (request === undefined)
+    return [
+      'Its requests are turned down and its membership ends: rights and stream at once. Accepted again, it comes back by itself.',
+    ]
+  return missing.includes('approval')
+    ? ['This request is turned down; the machine behind it gets no certificate. Others stay as they are.']
+    : ['This request is turned down: that its certificate was approved counts no more. Others stay as they are.']
+}
+
+function wordsOf(asked: Asked): Words {
+  const { decision, request } = asked
   switch (decision) {
     case 'accept':
-      return {
-        verb: 'Accept',
-        title: 'Accept as a member:',
-        does: [
-          'The hub signs a certificate for this key, and gives the cluster a namespace and the rights of its agent in it.',
-          'From then on it is monitored like every other cluster. Compare the key with the one the agent shows on its machine.',
-        ],
-      }
+      return { verb: 'Accept', title: 'Accept as a member:', does: acceptanceOf(asked) }
     case 'deny':
       return {
         verb: 'Deny',
         title: request === undefined ? 'Deny:' : 'Deny the request of:',
-        does:
-          request === undefined
-            ? [
-                'Its requests are turned down and its membership ends: rights and stream at once. Accepted again, it comes back by itself.',
-              ]
-            : ['This request is turned down; the machine behind it gets no certificate. Others stay as they are.'],
+        does: denialOf(asked),
       }
     case 'revoke':
       return {

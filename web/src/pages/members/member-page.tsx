@@ -14,7 +14,7 @@ import { useMember } from '../../live/use-members.ts'
 import type { Need } from '../../model/cluster.ts'
 import { eventLine } from '../../model/events.ts'
 import { beginningSentence, formatMoment, formatSpan } from '../../model/format.ts'
-import { certificateStateOf, type Member, type MemberCondition, memberStateOf } from '../../model/members.ts'
+import { certificateStateOf, type Member, type MemberCondition, memberStateOf, returnOf } from '../../model/members.ts'
 import { clusterPath, Link, membersPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
@@ -109,7 +109,10 @@ function Ways({
   isTold: boolean
 }): ReactNode {
   const { name } = member
-  const possible = waysOf(member)
+  const asks = decisions.state === 'here' && decisions.value.requests.length > 0
+  // Who asks now is accepted with the key in view.
+  const possible = waysOf(member).filter((way) => way !== 'accept' || !asks)
+  const becomes = returnOf(member)
   const may = decisions.state === 'here' ? possible.filter((way) => decisions.value.may.includes(way)) : []
   if (possible.length === 0) return null
   return (
@@ -117,8 +120,13 @@ function Ways({
       {may.length > 0 && (
         <fieldset className="member-ways" aria-label={`Decide about ${name}`}>
           {may.map((decision) => (
-            <button key={decision} type="button" className="button" onClick={() => ask({ decision, member: name })}>
-              {decision === 'accept' ? 'Accept again' : beginningSentence(decision)}…
+            <button
+              key={decision}
+              type="button"
+              className="button"
+              onClick={() => ask({ decision, member: name, ...(decision === 'accept' && { becomes }) })}
+            >
+              {decision === 'accept' && becomes !== 'never joined' ? 'Accept again' : beginningSentence(decision)}…
             </button>
           ))}
         </fieldset>
@@ -149,7 +157,7 @@ function Conditions({ member: { conditions, taints } }: { member: Member }): Rea
     <section className="panel is-wide" aria-labelledby="member-conditions">
       <h2 id="member-conditions">Conditions</h2>
       {conditions.length === 0 ? (
-        <p className="fine">Nobody decided about it yet, so nothing is said of it.</p>
+        <p className="fine">The cluster is neither accepted nor denied yet, so nothing is said of it.</p>
       ) : (
         <ul className="conditions">
           {conditions.map(({ type, status, reason, message, since }) => (
@@ -195,19 +203,29 @@ const certificateWord = {
   ended: 'has ended',
 } as const
 
+/** Why there is none to tell of. */
+function noCertificate(member: Member): string {
+  const state = memberStateOf(member)
+  if (state === 'revoked') return 'It was revoked: no certificate of it counts.'
+  if (member.accepted) return 'The hub has seen no certificate of it signed.'
+  return state === 'asks'
+    ? 'None counts yet: one is handed out when its request is approved and the cluster is accepted.'
+    : 'None counts: the cluster is not accepted.'
+}
+
 function Certificate({ member }: { member: Member }): ReactNode {
-  const { certificateFrom, certificateUntil, renewsFrom, renewBy, transport } = member
+  const { accepted, certificateFrom, certificateUntil, renewsFrom, renewBy } = member
   const state = useAtTime((now) => certificateStateOf(member, now))
   return (
     <section className="panel" aria-labelledby="member-certificate">
       <h2 id="member-certificate">Certificate</h2>
       {state === 'none' || certificateFrom === null || renewsFrom === null || renewBy === null ? (
-        <p className="fine">
-          The hub has seen no certificate of it signed{transport === null ? ': nobody joined under this name' : ''}.
-        </p>
+        <p className="fine">{noCertificate(member)}</p>
       ) : (
         <dl className="pairs">
-          <Fact name="State">{certificateWord[state]}</Fact>
+          <Fact name="State">
+            {accepted || state === 'ended' ? certificateWord[state] : 'does not count: the cluster is not accepted'}
+          </Fact>
           <Fact name="From">
             <Moment at={certificateFrom} />
           </Fact>
@@ -215,10 +233,12 @@ function Certificate({ member }: { member: Member }): ReactNode {
             <CertificateEnd member={member} />
             {certificateUntil !== null && <Exactly at={certificateUntil} />}
           </Fact>
-          <Fact name="Next renewal">
-            <Moment at={renewsFrom} />
-            <Exactly at={renewBy} words="late after" />
-          </Fact>
+          {accepted && (
+            <Fact name="Next renewal">
+              <Moment at={renewsFrom} />
+              <Exactly at={renewBy} words="late after" />
+            </Fact>
+          )}
         </dl>
       )}
     </section>

@@ -29,22 +29,24 @@ export function MemberStateMark({ member }: { member: Member }): ReactNode {
 
 /** How long the certificate of a member still counts, and whether it ought to be another by now. */
 export function CertificateEnd({ member }: { member: Member }): ReactNode {
-  const { certificateUntil } = member
+  const { accepted, certificateUntil } = member
   const state = useAtTime((now) => certificateStateOf(member, now))
+  // Of one that is no member nothing is expected.
+  const isLate = accepted && state === 'overdue'
   const left = useAtTime((now) => formatSpan(Math.abs((certificateUntil ?? now) - now)))
   if (certificateUntil === null) return <Missing why="the hub has not seen a certificate of it signed" />
   if (state === 'ended')
     return (
       <span className="short" data-tip={formatMoment(certificateUntil)}>
-        <Warned />
+        {accepted && <Warned />}
         ended <Age at={certificateUntil} suffix=" ago" />
       </span>
     )
   return (
-    <span className={state === 'overdue' ? 'short' : ''} data-tip={formatMoment(certificateUntil)}>
-      {state === 'overdue' && <Warned />}
+    <span className={isLate ? 'short' : ''} data-tip={formatMoment(certificateUntil)}>
+      {isLate && <Warned />}
       in {left}
-      {state === 'overdue' && <span className="sub">not renewed</span>}
+      {isLate && <span className="sub">not renewed</span>}
     </span>
   )
 }

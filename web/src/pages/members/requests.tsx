@@ -7,7 +7,7 @@ import type { MemberDecision, MemberDecisionsView } from '../../contract.ts'
 import type { Answer } from '../../live/use-answer.ts'
 import { useMemberRequests } from '../../live/use-members.ts'
 import { beginningSentence, formatCount, plural } from '../../model/format.ts'
-import { type MemberRequest, requestsByMember, shortKey } from '../../model/members.ts'
+import { halfDecided, type MemberRequest, requestsByMember, shortKey } from '../../model/members.ts'
 import { useSession } from '../../session.ts'
 import { type Asked, Lacking } from './decide.tsx'
 import { Fact } from './member-parts.tsx'
@@ -121,12 +121,16 @@ function Request({
   ask: (asked: Asked) => void
   may: readonly MemberDecision[]
 }): ReactNode {
-  const { name, member, key } = request
-  const about = { member, request: name, facts: <RequestFacts request={request} /> }
+  const { name, member, key, missing } = request
+  const about = { member, request: name, missing, facts: <RequestFacts request={request} /> }
+  const half = halfDecided(request)
   const which = `${member}${key ? `, key ${shortKey(key)}` : ''}`
   return (
     <li className="request">
-      <RequestFacts request={request} />
+      <div className="request-who">
+        <RequestFacts request={request} />
+        {half !== null && <p className="fine">{half}</p>}
+      </div>
       <span className="request-ways">
         {answers
           .filter((decision) => may.includes(decision))
