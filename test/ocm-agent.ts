@@ -39,6 +39,8 @@ export interface OcmAgentOptions {
   readonly bootstrap: string
   /** kubeconfig of the member, of an administrator; the namespace AGENT_NAMESPACE is there */
   readonly member: string
+  /** https address of the member's API, which it tells the hub; default: none */
+  readonly address?: string
 }
 
 async function freePort(): Promise<number> {
@@ -53,7 +55,7 @@ async function freePort(): Promise<number> {
 const LOG_BYTES = 64 * 1024
 
 /** Starts an agent; it ends with `Symbol.asyncDispose`, its folder too. */
-export async function startOcmAgent({ cluster, bootstrap, member }: OcmAgentOptions): Promise<OcmAgent> {
+export async function startOcmAgent({ cluster, bootstrap, member, address }: OcmAgentOptions): Promise<OcmAgent> {
   const folder = await mkdtemp(join(tmpdir(), 'ocm-agent-'))
   const file = async (name: string, text: string) => {
     const path = join(folder, name)
@@ -73,6 +75,7 @@ export async function startOcmAgent({ cluster, bootstrap, member }: OcmAgentOpti
       `--spoke-kubeconfig=${memberFile}`,
       `--hub-kubeconfig-dir=${hubDirectory}`,
       `--namespace=${AGENT_NAMESPACE}`,
+      ...(address === undefined ? [] : [`--spoke-external-server-urls=${address}`]),
       '--disable-leader-election',
       // Port 0 means to serve nothing, which its own start does not survive.
       `--listen=127.0.0.1:${await freePort()}`,

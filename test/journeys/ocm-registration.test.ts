@@ -221,6 +221,59 @@ describe.each(hubs)('the registration agent of Open Cluster Management at $title
     expect(await kubectl('auth', 'can-i', 'get', 'secrets', '-n', CLUSTER, ...as).catch(String)).toContain('Error')
   })
 
+  it('changes nothing of a ManagedCluster that is there but its addresses, with either identity', {
+    timeout: 60_000,
+  }, async () => {
+    const stored = JSON.parse(await kubectl('get', 'managedcluster', CLUSTER, '-o', 'json')) as KubeObject
+    const { resourceVersion: _, ...metadata } = stored.metadata
+    const { spec } = stored as unknown as { spec: object }
+    const address = { url: 'https://other.example:6443' }
+    const replaced = (object: object, ...as: readonly string[]) =>
+      kubectlOf(as.length > 0 ? hub.kubeconfig : at('bootstrap'))(
+        ['replace', '-f', '-', ...as],
+        JSON.stringify({ ...stored, metadata, ...object }),
+      ).catch(String)
+    const asMember = ['--as=system:open-cluster-management:west:a', '--as-group=system:open-cluster-management:west']
+    for (const as of [[], asMember]) {
+      const labelled = { metadata: { ...metadata, labels: { ...metadata.labels, stage: 'prod' } } }
+      expect(await replaced(labelled, ...as)).toMatch(/metadata\.labels: .*spec\.managedClusterClientConfigs/)
+      expect(await replaced({ spec: { ...spec, taints: [{ key: 'a', effect: 'NoSelect' }] } }, ...as)).toContain(
+        'spec.taints',
+      )
+      expect(await replaced({ spec: { ...spec, leaseDurationSeconds: 9_000 } }, ...as)).toContain(
+        'spec.leaseDurationSeconds',
+      )
+      expect(
+        await replaced({ spec: { ...spec, managedClusterClientConfigs: [address] } }, ...as, '--dry-run=server'),
+      ).toContain('replaced')
+    }
+    const path = 'jsonpath={.spec.leaseDurationSeconds} {.metadata.labels.stage}'
+    expect(await kubectl('get', 'managedcluster', CLUSTER, '-o', path)).toBe('2 ')
+  })
+
+  it('asks anew where it lost its certificate, and adds its address to the cluster that is there', {
+    timeout: 180_000,
+  }, async () => {
+    await agent?.[Symbol.asyncDispose]()
+    await member.delete(secrets, { namespace: AGENT_NAMESPACE, name: 'hub-kubeconfig-secret' })
+    const known = new Set((await asked()).map(({ metadata }) => metadata.name))
+    const others = async () => (await asked()).filter(({ metadata }) => !known.has(metadata.name))
+    agent = await startOcmAgent({
+      cluster: CLUSTER,
+      bootstrap: readFileSync(at('bootstrap'), 'utf8'),
+      member: readFileSync(at('members'), 'utf8'),
+      address: 'https://west.example:6443',
+    })
+    await expect.poll(others, { timeout: 90_000 }).toHaveLength(1)
+    const urls = () =>
+      kubectl('get', 'managedcluster', CLUSTER, '-o', 'jsonpath={.spec.managedClusterClientConfigs[*].url}')
+    await expect.poll(urls, { timeout: 30_000 }).toBe('https://west.example:6443')
+    await kubectl('certificate', 'approve', (await others())[0]?.metadata.name ?? '')
+    await expect.poll(certificate, { timeout: 60_000 }).toBeTruthy()
+    const before = await renewal()
+    await expect.poll(renewal, { timeout: 60_000 }).not.toBe(before)
+  })
+
   it('is a member under a role that collects what others hold', { timeout: 60_000 }, async () => {
     const label = 'example.com/of-the-agents-people'
     await kubectl('create', 'clusterrole', 'agents-people', `--aggregation-rule=${label}=true`)

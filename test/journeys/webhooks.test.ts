@@ -38,6 +38,8 @@ const executor = { subject: { type: 'ServiceAccount', serviceAccount: { namespac
 const manifest = (apiVersion: string) => ({ apiVersion, kind: 'Deployment', metadata: { name: 'a', namespace: 'b' } })
 const twice = { workload: { manifests: [manifest('apps/v1'), manifest('apps/v1beta1')] } }
 const AS_ANN = ['--as=ann']
+const BOOTSTRAP = 'system:serviceaccount:open-cluster-management:agent-registration-bootstrap'
+const MEMBER = 'system:open-cluster-management:west:a'
 const create = (object: string, as: readonly string[] = []) => ({ args: ['create', '-f', '-', ...as], object })
 const change = (patch: object, as: readonly string[] = []) => ({
   args: ['patch', 'managedcluster', 'west', '--type=merge', '-p', JSON.stringify(patch), ...as],
@@ -60,6 +62,8 @@ const refused: readonly (readonly [
   ['a binding of another name', create(aBinding('a', 'b'))],
   ['a binding', create(aBinding('prod', 'prod'), AS_ANN)],
   ['an executor', create(aWork({ executor }), AS_ANN)],
+  ['a label, with a bootstrap kubeconfig', change({ metadata: { labels: { a: 'b' } } }, [`--as=${BOOTSTRAP}`])],
+  ['the heartbeat of a member, by itself', change({ spec: { leaseDurationSeconds: 9_000 } }, [`--as=${MEMBER}`])],
   ['one object in two versions', create(aWork(twice))],
 ]
 
@@ -86,7 +90,8 @@ describe.skipIf(why !== undefined)(
       for (const kubectl of both()) {
         const allow = async (name: string, verbs: string, resource: string) => {
           await kubectl(['create', 'clusterrole', name, `--verb=${verbs}`, `--resource=${resource}`])
-          await kubectl(['create', 'clusterrolebinding', name, `--clusterrole=${name}`, '--user=ann'])
+          const users = ['ann', BOOTSTRAP, MEMBER].map((user) => `--user=${user}`)
+          await kubectl(['create', 'clusterrolebinding', name, `--clusterrole=${name}`, ...users])
         }
         await allow('clusters', 'get,create,patch,update', `managedclusters.${CLUSTER}`)
         await allow('bindings', 'create', `managedclustersetbindings.${CLUSTER}`)

@@ -45,7 +45,7 @@ export async function bootstrap(
     ...(access.ca !== undefined && { ca: access.ca }),
   })
   const notes = [
-    `with it OCM's registration agent asks ${server} to join; keep it secret: it may also change labels and taints of clusters that are there; each request waits for \`clusterpulse accept NAME\``,
+    `with it OCM's registration agent asks ${server} to join; keep it secret: it reads all ManagedClusters; each request waits for \`clusterpulse accept NAME\``,
   ]
   return { text: `${text}\n`, notes }
 }

@@ -1,10 +1,7 @@
 import type { AdmissionRequest, AdmissionRule, AdmittedObject } from '../admission.ts'
 import type { Fault } from '../kind.ts'
+import { BOOTSTRAP_ACCOUNT, BOOTSTRAP_TOKENS, isBootstrapUser, MEMBERS } from './asker.ts'
 import { CLUSTER_NAME_LABEL } from './names.ts'
-
-const MEMBERS = 'system:open-cluster-management:'
-const BOOTSTRAP_ACCOUNT = 'system:serviceaccount:open-cluster-management:agent-registration-bootstrap'
-const BOOTSTRAP_TOKENS = 'system:bootstrap:'
 
 /** Undecided requests of one cluster for one signer, as agents of Open Cluster Management count them themselves. */
 const MAX_UNDECIDED = 10
@@ -25,7 +22,7 @@ const clusterOf = (object: AdmittedObject | undefined): string => object?.metada
 /** Who asks for itself: a member, or one of those who share a credential to become one. undefined: somebody else, whom nothing bounds here */
 function askerOf(user: string): string | undefined {
   if (user.startsWith(MEMBERS)) return `member ${user.slice(MEMBERS.length).split(':')[0]}`
-  return user === BOOTSTRAP_ACCOUNT || user.startsWith(BOOTSTRAP_TOKENS) ? 'bootstrap' : undefined
+  return isBootstrapUser(user) ? 'bootstrap' : undefined
 }
 
 /** Kubelets ask with bootstrap tokens as well, and for no cluster. */

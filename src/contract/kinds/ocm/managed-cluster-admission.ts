@@ -1,5 +1,6 @@
 import type { AdmissionRequest, AdmissionRule, AdmittedObject, Mutation, NeededRight } from '../admission.ts'
 import type { Fault } from '../kind.ts'
+import { agentFaults } from './agent-fields.ts'
 import { managedCluster } from './managed-cluster.ts'
 import {
   ASKED_ANNOTATION,
@@ -108,7 +109,7 @@ function rights({ object, before, name }: AdmissionRequest): NeededRight[] {
 
 const isNewlyAccepted = ({ object, before }: AdmissionRequest): boolean => isAccepted(object) && !isAccepted(before)
 
-/** What ManagedClusters must be, who may accept them, and who may put them into sets. */
+/** What ManagedClusters must be, who may accept them, who may put them into sets, and what agents may change. */
 export const managedClusterAdmission: AdmissionRule = {
   name: 'managedclusters.admission.clusterpulse.io',
   group: CLUSTER_GROUP,
@@ -122,6 +123,7 @@ export const managedClusterAdmission: AdmissionRule = {
     isNewlyAccepted(request) ? [{ group: '', version: 'v1', plural: 'namespaces', name: request.name }] : [],
   faults: (request, [namespace]) => [
     ...managedCluster.faults(request.object),
+    ...agentFaults(request),
     ...(isNewlyAccepted(request) && namespace?.metadata.deletionTimestamp
       ? [
           {

@@ -18,7 +18,7 @@ import {
 import { CLUSTER_SET_LABEL } from './names.ts'
 
 const NOW = Date.parse('2026-11-26T12:00:00Z')
-const user = { name: 'ann', groups: ['system:authenticated'] }
+const ann = { name: 'ann', groups: ['system:authenticated'] }
 
 function aCluster(spec: object = {}, metadata: object = {}): AdmittedObject {
   return {
@@ -31,7 +31,11 @@ function aCluster(spec: object = {}, metadata: object = {}): AdmittedObject {
 
 const inSet = (set: string) => ({ labels: { [CLUSTER_SET_LABEL]: set } })
 
-function request(object: AdmittedObject | undefined, before?: AdmittedObject): AdmissionRequest {
+function request(
+  object: AdmittedObject | undefined,
+  before?: AdmittedObject,
+  user: AdmissionRequest['user'] = ann,
+): AdmissionRequest {
   const { name = '', namespace } = (object ?? before)?.metadata ?? {}
   return {
     operation: !object ? 'DELETE' : before ? 'UPDATE' : 'CREATE',
@@ -272,10 +276,135 @@ describe('admission of ManagedClusters', () => {
   })
 })
 
+const BOOTSTRAP = 'system:serviceaccount:open-cluster-management:agent-registration-bootstrap'
+const WEST = 'system:open-cluster-management:west:a'
+
+describe('what agents change of a ManagedCluster that is there', () => {
+  const users = {
+    'a bootstrap kubeconfig': { name: BOOTSTRAP, groups: ['system:serviceaccounts'] },
+    'a bootstrap token': { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] },
+    'a certificate to join with': { name: 'new', groups: ['system:bootstrappers:managedcluster'] },
+    'a member': { name: WEST, groups: ['system:open-cluster-management:west'] },
+    'a member by its group': { name: 'west', groups: ['open-cluster-management:west'] },
+  }
+  type Who = keyof typeof users
+  const everybody = Object.keys(users) as Who[]
+  const isMember = (who: Who) => who.startsWith('a member')
+  const since = '2026-11-01T00:00:00Z'
+  const taint = { key: 'a', effect: 'NoSelect', timeAdded: since }
+  const address = (host: string, caBundle = 'Y2E=') => ({ url: `https://${host}.example`, caBundle })
+  const there = (spec: object = {}, metadata: object = {}) =>
+    aCluster(
+      { hubAcceptsClient: true, leaseDurationSeconds: 60, taints: [taint], ...spec },
+      {
+        labels: { [CLUSTER_SET_LABEL]: 'default', stage: 'prod', empty: '' },
+        annotations: { note: 'x', 'agent.open-cluster-management.io/zone': 'a' },
+        finalizers: ['cluster.open-cluster-management.io/api-resource-cleanup'],
+        ...metadata,
+      },
+    )
+  const refusedAt = (who: Who, object: AdmittedObject, before: AdmittedObject = there()) => {
+    const asked = request(object, before, users[who])
+    const mutation = managedClusterAdmission.mutate?.(asked)
+    const made = mutation && 'object' in mutation ? mutation.object : object
+    return managedClusterAdmission.faults?.({ ...asked, object: made }, [], []).map(({ path }) => path)
+  }
+
+  const labels = there().metadata.labels
+  it.each<[string, object, object, string]>([
+    ['a label', {}, { labels: { ...labels, stage: 'test' } }, 'metadata.labels'],
+    ['a label that is empty, by leaving it out', {}, { labels: { ...labels, empty: undefined } }, 'metadata.labels'],
+    ['its set', {}, { labels: { ...labels, [CLUSTER_SET_LABEL]: 'b' } }, 'metadata.labels'],
+    ['an annotation', {}, { annotations: { ...there().metadata.annotations, note: 'y' } }, 'metadata.annotations'],
+    ['its finalizers', {}, { finalizers: [] }, 'metadata.finalizers'],
+    ['an owner that is not there', {}, { ownerReferences: [{ uid: 'gone' }] }, 'metadata.ownerReferences'],
+    ['taints, by taking one away', { taints: [] }, {}, 'spec.taints'],
+    ['taints, by another one', { taints: [taint, { key: 'b', effect: 'NoSelect' }] }, {}, 'spec.taints'],
+    ['its heartbeat', { leaseDurationSeconds: 2_000_000 }, {}, 'spec.leaseDurationSeconds'],
+    ['whether it is accepted', { hubAcceptsClient: false }, {}, 'spec.hubAcceptsClient'],
+    ['a field that is not known here', { later: 1 }, {}, 'spec.later'],
+  ])('are not %s', (_, spec, metadata, path) => {
+    for (const who of everybody) expect(refusedAt(who, there(spec, metadata)), who).toEqual([path])
+    const waits = there({ ...spec, hubAcceptsClient: false }, metadata)
+    const before = there({ hubAcceptsClient: false })
+    if (path !== 'spec.hubAcceptsClient')
+      for (const who of everybody) expect(refusedAt(who, waits, before), who).toEqual([path])
+    expect(managedClusterAdmission.faults?.(request(there(spec, metadata), there()), [], [])).toEqual([])
+  })
+
+  it('are addresses of its API: who asks to join adds new ones, a member changes its own', () => {
+    const one = there({ managedClusterClientConfigs: [address('one')] })
+    const both = there({ managedClusterClientConfigs: [address('one'), address('two')] })
+    const other = there({ managedClusterClientConfigs: [address('one', 'Yg==')] })
+    const twice = there({ managedClusterClientConfigs: [address('one'), address('one', 'Yg==')] })
+    const before = there({ managedClusterClientConfigs: [address('two'), address('one')] })
+    for (const who of everybody) {
+      expect(refusedAt(who, one), who).toEqual([])
+      expect(refusedAt(who, both, one), who).toEqual([])
+      for (const [is, was] of [
+        [other, one],
+        [twice, one],
+        [there(), one],
+        [one, before],
+      ] as const)
+        expect(refusedAt(who, is, was), who).toEqual(isMember(who) ? [] : ['spec.managedClusterClientConfigs'])
+    }
+  })
+
+  it('are annotations of agents, for the member', () => {
+    const annotations = { note: 'x', 'agent.open-cluster-management.io/zone': 'b' }
+    for (const who of everybody)
+      expect(refusedAt(who, there({}, { annotations })), who).toEqual(isMember(who) ? [] : ['metadata.annotations'])
+  })
+
+  it('are none of those it has, written as clients in Go write them', () => {
+    const read = aCluster(
+      {
+        taints: [{ effect: 'NoSelect', key: 'a', timeAdded: since }],
+        hubAcceptsClient: true,
+        leaseDurationSeconds: 60,
+      },
+      { ...there().metadata, managedFields: [], ownerReferences: [] },
+    )
+    const stored = there({ leaseDurationSeconds: 0, taints: [{ ...taint, value: '' }] })
+    const unlabelled = there({}, { labels: { [CLUSTER_SET_LABEL]: '' }, ownerReferences: null })
+    for (const who of everybody) {
+      expect(refusedAt(who, read, stored), who).toEqual([])
+      expect(refusedAt(who, { ...unlabelled, metadata: { ...unlabelled.metadata, labels: {} } }, unlabelled)).toEqual(
+        [],
+      )
+    }
+  })
+
+  it('may be anything of one that is new, and whatever add-ons and people were given the right to', () => {
+    for (const who of everybody) {
+      const asked = request(aCluster({ taints: [taint] }, inSet('default')), undefined, users[who])
+      expect(managedClusterAdmission.faults?.(asked, [], [])).toEqual([])
+    }
+    const addOn = 'system:open-cluster-management:cluster:west:addon'
+    for (const user of [
+      { name: 'ann', groups: ['system:open-cluster-management:managed-clusters'] },
+      { name: `${addOn}:x:agent:a`, groups: [`${addOn}:x`, 'system:open-cluster-management:addon:x'] },
+    ])
+      expect(managedClusterAdmission.faults?.(request(there({}, inSet('default')), there(), user), [], [])).toEqual([])
+  })
+
+  it('is said with what may be changed', () => {
+    const messages = everybody.map(
+      (who) =>
+        managedClusterAdmission.faults?.(request(there({ taints: [] }), there(), users[who]), [], [])[0]?.message,
+    )
+    expect(new Set(messages)).toEqual(
+      new Set([
+        'is not changed with a bootstrap kubeconfig: of a ManagedCluster that is there it adds to spec.managedClusterClientConfigs and no more',
+        "is not the member's to change: of its ManagedCluster that is spec.managedClusterClientConfigs and annotations agent.open-cluster-management.io/…",
+      ]),
+    )
+  })
+})
+
 describe('admission of certificate requests', () => {
   const LABEL = 'open-cluster-management.io/cluster-name'
-  const BOOTSTRAP = 'system:serviceaccount:open-cluster-management:agent-registration-bootstrap'
-  const WEST = 'system:open-cluster-management:west:a'
   const SIGNER = 'kubernetes.io/kube-apiserver-client'
   const aRequest = ({ cluster = 'west', by = '', signerName = SIGNER, ago = 0, conditions = [] as object[] } = {}) => ({
     ...{ apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' },

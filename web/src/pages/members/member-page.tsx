@@ -347,7 +347,7 @@ function Amounts({ member: { capacity, allocatable } }: { member: Member }): Rea
 /** As the hub gives them to every member (docs/guide/members.md). */
 const rightsOnHub: readonly (readonly [rights: string, on: string])[] = [
   ['create, read', 'certificate requests; renew its own certificate'],
-  ['read, update, status', 'its own ManagedCluster'],
+  ['read, update, status', 'its own ManagedCluster, whose addresses it may change, and neither labels nor taints'],
   ['read, update', 'leases in its namespace'],
   ['read, status', 'add-ons in its namespace'],
   ['read, update, status', 'works in its namespace; it neither makes nor deletes them'],
