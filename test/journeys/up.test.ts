@@ -62,6 +62,30 @@ describe('clusterpulse up', () => {
     expect(await hub.kill('SIGTERM')).toBe(0)
   })
 
+  it('shows in a shell whose KUBECONFIG is its own what it showed before, and says so', async () => {
+    const own = join(folder, 'own-shell', 'kubeconfig')
+    const start = (KUBECONFIG?: string) => {
+      const args = ['up', '--data-dir', join(folder, 'own-shell'), '--port', '0', '--control-plane-port', '0']
+      const hub = clusterpulse(args, KUBECONFIG === undefined ? {} : { env: { KUBECONFIG } })
+      running.push(hub)
+      return hub
+    }
+    const namesOf = async (hub: Running) => {
+      const address = await addressOf(hub)
+      const { items } = await eventually(
+        () => clustersOf(address),
+        ({ items }) => items.length === 6,
+      )
+      return items.map(({ name }) => name)
+    }
+    const before = start()
+    const names = await namesOf(before)
+    expect(await before.kill('SIGTERM')).toBe(0)
+    const hub = start(own)
+    expect(await namesOf(hub)).toEqual(names)
+    expect(hub.stdout()).toContain(`Not shown as a cluster: ${own}, which leads to this hub itself`)
+  })
+
   it('shows each context of a kubeconfig as one cluster, and get prints them', async () => {
     const kubeconfig = join(folder, 'fleet.yaml')
     const fleet = start('simulate', '--clusters', '2', '--nodes', '3', '--pods', '12', '--kubeconfig-out', kubeconfig)

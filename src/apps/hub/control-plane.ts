@@ -39,6 +39,8 @@ export interface ControlPlane extends AsyncDisposable {
   /** for people: `kubectl --kubeconfig <path>` */
   readonly kubeconfigPath: string
   readonly url: string
+  /** PEM of the CA that its API is known by */
+  readonly ca: string
 }
 
 export interface ControlPlaneOptions {
@@ -117,7 +119,7 @@ export async function openControlPlane({
       ...(clientCa && { clientCa }),
       ...(clientAuthorities && { clientAuthorities }),
     })
-    const kubeconfigPath = resolve(dataDir, 'kubeconfig')
+    const kubeconfigPath = kubeconfigOf(dataDir)
     const text = listener.kubeconfig({ context: 'clusterpulse', token })
     writeFileSync(kubeconfigPath, text, { mode: 0o600 })
     const access: ClusterAccess = {
@@ -134,6 +136,7 @@ export async function openControlPlane({
       sealer,
       kubeconfigPath,
       url: listener.url,
+      ca: listener.caPem,
       async [Symbol.asyncDispose]() {
         await client[Symbol.asyncDispose]()
         await listener[Symbol.asyncDispose]()
@@ -145,6 +148,9 @@ export async function openControlPlane({
     throw error
   }
 }
+
+/** Where `up` writes the kubeconfig for kubectl. */
+export const kubeconfigOf = (dataDir: string): string => resolve(dataDir, 'kubeconfig')
 
 /** Where a key is kept that nobody gave. */
 export const keyFile = (dataDir: string): string => join(dataDir, 'control-plane', 'encryption.key')

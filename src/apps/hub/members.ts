@@ -14,6 +14,8 @@ export interface Member {
   /** of the Secret, as text */
   readonly credentials: Readonly<Record<string, string>>
   readonly insecureSkipTlsVerify: boolean
+  /** PEM of the CAs its API is known by; absent: those of the system, or of what is not read from a kubeconfig */
+  readonly ca?: string
   /** an agent beside it is to push; only at its first declaration: afterwards the object says it */
   readonly push?: boolean
 }
@@ -73,6 +75,7 @@ export async function kubeconfigMembers(
         labels: {},
         credentials: { kubeconfigPath: file?.path ?? config.paths[0] ?? '', context },
         insecureSkipTlsVerify: !access.verifyTls,
+        ...(access.ca !== undefined && { ca: access.ca }),
       })
     } catch (error) {
       if (chosen.length > 0 || names.length === 1) throw error
@@ -101,11 +104,13 @@ export interface KnownMembers {
   readonly own: ReadonlyMap<string, string | undefined>
 }
 
-export function knownMembers(server: ApiServer): KnownMembers {
+/** @param ownKubeconfig what an earlier start took from it is the hub itself, and no cluster */
+export function knownMembers(server: ApiServer, ownKubeconfig: string): KnownMembers {
   const simulated: string[] = []
   const own = new Map<string, string | undefined>()
   for (const object of server.objects.list(connections, { namespace: HUB_NAMESPACE })) {
     const from = isDeclared(object) ? origin(server, object.metadata.name) : { kind: 'unknown' as const }
+    if (from.kind === 'file' && from.path === ownKubeconfig) continue
     if (from.kind === 'simulated') simulated.push(object.metadata.name)
     else own.set(object.metadata.name, from.kind === 'file' ? from.path : undefined)
   }

@@ -4,14 +4,20 @@ import { MemoryPolicies } from '#access'
 import { Looks } from '#attention'
 import { MemoryCatalog } from '#catalog'
 import type { FillingView } from '#http'
-import { kubeconfigPaths } from '#kube'
 import { minutes, systemClock } from '#model'
 import { MemoryRegistries } from '#registry'
 import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
 import { type SimulatedRegistry, simulateRegistry } from '#simulator'
 import { EmbeddedStateStore } from '#state'
 import type { Env, UpConfig } from './config.ts'
-import { type ControlPlane, HUB_NAMESPACE, HUB_USER, openControlPlane, unneededKeysWords } from './control-plane.ts'
+import {
+  type ControlPlane,
+  HUB_NAMESPACE,
+  HUB_USER,
+  kubeconfigOf,
+  openControlPlane,
+  unneededKeysWords,
+} from './control-plane.ts'
 import { DeclaredOnce } from './declared-once.ts'
 import { simulatedMembers } from './demo.ts'
 import { fillPast } from './demo-past.ts'
@@ -26,6 +32,7 @@ import { memberAuthority, memberCertificates } from './member-authority.ts'
 import { refusalsCounted } from './member-metrics.ts'
 import { declareMembers, knownMembers, knownSince, kubeconfigMembers, type Member } from './members.ts'
 import { monitorPart } from './monitor-listener.ts'
+import { fleetKubeconfigs, ownHubWords, withoutHub } from './own-kubeconfig.ts'
 import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
 import { servedMembers } from './served-members.ts'
@@ -66,9 +73,11 @@ export async function up({
   const metrics = new Metrics({ role: 'up' })
   countBuild(metrics, version)
 
-  const paths = demo ? [] : kubeconfigPaths(kubeconfig, environment)
+  const { paths, isNamed, own } = demo
+    ? { paths: [], isNamed: false, own: [] }
+    : await fleetKubeconfigs(kubeconfig, environment, dataDir)
   // Read before anything starts: a broken kubeconfig is one sentence, not half a hub.
-  const given = paths.length > 0 ? await kubeconfigMembers(paths, contexts, logger) : undefined
+  const read = paths.length > 0 ? await kubeconfigMembers(paths, contexts, logger) : undefined
 
   const authority = memberAuthority({ dataDir, config: config.controlPlane.memberCa, logger })
   const controlPlane = part<ControlPlane>('control-plane', () =>
@@ -91,9 +100,13 @@ export async function up({
   const choose: Part = {
     name: 'fleet',
     start() {
-      const isNamed = kubeconfig !== undefined || Boolean(environment.KUBECONFIG)
-      fleet = chooseFleet({ demo, given, isNamed, known: knownMembers(controlPlane.get().server), dataDir })
-      say(fleetStartWords(fleet, demo))
+      const { server, ca } = controlPlane.get()
+      const others = read && withoutHub(read, { ca, chosen: contexts })
+      const known = knownMembers(server, kubeconfigOf(dataDir))
+      fleet = chooseFleet({ demo, given: others?.given, isNamed, known, dataDir })
+      const leftOut = [...own, ...(others?.own ?? [])]
+      if (leftOut.length > 0) say(ownHubWords(leftOut))
+      say(fleetStartWords(fleet, demo || leftOut.length > 0))
       if (isDemo()) say(demoWords(config.history.kind !== 'off'))
       return Promise.resolve()
     },
@@ -114,17 +127,26 @@ export async function up({
     async start() {
       const { server } = controlPlane.get()
       const declared = DeclaredOnce.open(server, acceptLoss)
+      // The hub itself, where an earlier start took it for a cluster.
+      const isOver = [kubeconfigOf(dataDir), ...(read?.paths ?? [])]
       if (fleet?.kind === 'kubeconfig') {
         members = fleet.given.members
-        await declareMembers(server, members, { ...fleet.given, declared, isNamed: contexts.length > 0, logger })
+        const { leftOut } = fleet.given
+        await declareMembers(server, members, {
+          declared,
+          paths: isOver,
+          leftOut,
+          isNamed: contexts.length > 0,
+          logger,
+        })
       } else if (fleet?.kind === 'demo') {
         members = simulation.get().members
-        await declareMembers(server, members, { declared, logger })
+        await declareMembers(server, members, { declared, paths: isOver, logger })
         await declareDemoPolicies(declared)
         await declareDemoSources(declared)
         await declareDemoRegistries(server, declared, demoRegistry.get().url)
         await declared.save()
-      }
+      } else await declareMembers(server, [], { declared, paths: isOver.slice(0, 1), logger })
       if (declared.deleted.length > 0) say(deletedWords(declared.deleted))
     },
     stop: () => Promise.resolve(),
