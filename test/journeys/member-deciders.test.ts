@@ -90,12 +90,17 @@ describe.skipIf(why !== undefined)(
         60_000,
       )
       expect((await ask(ann, 'edge/detach', {})).status).toBe(403)
+      const account = 'system:serviceaccount:default:ann'
       const trail = await eventually(
         () => hub.trail(),
-        (entries) => entries.some(({ route }) => /members\/:name\/:decision/.test(route)),
+        (entries) => entries.some(({ route, username }) => route === 'cluster_accepted' && username === account),
       )
-      const mine = trail.filter(({ route, kind }) => /members\/:name/.test(route) && kind === 'administration')
-      expect(mine).toMatchObject([{ username: 'system:serviceaccount:default:ann', resource: 'managedcluster edge' }])
+      const mine = trail.filter(({ kind, username }) => kind === 'administration' && username === account)
+      const resource = 'managedcluster edge'
+      expect(mine).toMatchObject([
+        { route: 'request_approved', resource },
+        { route: 'cluster_accepted', resource },
+      ])
     }, 600_000)
 
     it('makes join tokens with a role that reads no Secret, and accepts ahead with that of who decides', async () => {

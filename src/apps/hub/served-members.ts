@@ -38,8 +38,12 @@ type Shared = ConstructorParameters<typeof MemberIndex>[0]
 
 /** Carries decisions out as the commands of the same names do. */
 function memberDecisions(hub: () => KubeClient, namespace: string): DecideMember {
-  return async (decision, { cluster: name, request }) => {
-    const what = { hub: hub(), cluster: parseClusterName(name), ...(request !== undefined && { request }) }
+  return async (decision, { cluster: name, request }, did) => {
+    const what = {
+      ...{ hub: hub(), cluster: parseClusterName(name) },
+      ...(did && { did }),
+      ...(request !== undefined && { request }),
+    }
     switch (decision) {
       case 'accept':
         return accept(what)

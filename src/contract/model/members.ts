@@ -144,13 +144,30 @@ export type LackedRights = (
   cluster: string | undefined,
 ) => Promise<readonly string[]>
 
+/** One thing that was done about a member, as the audit trail calls it whoever does it, on the page, by a command or by kubectl. */
+export interface MemberAct {
+  readonly act:
+    | 'request_approved'
+    | 'request_denied'
+    | 'cluster_accepted'
+    | 'cluster_denied'
+    | 'cluster_revoked'
+    | 'cluster_deleted'
+  /** what was done, for people */
+  readonly words: string
+  /** of the CertificateSigningRequest; absent: it is about the ManagedCluster */
+  readonly request?: string
+}
+
 /**
  * Carries a decision out, whole, also where nobody waits for the answer any more.
  * @param request of several that wait, the one that is meant
+ * @param did hears of each act as soon as it is done, also where a later one fails
  * @returns what was done, for people
  * @throws FleetError with a sentence where it cannot be done
  */
 export type DecideMember = (
   decision: MemberDecision,
   about: { readonly cluster: string; readonly request?: string },
+  did?: (act: MemberAct) => void,
 ) => Promise<readonly string[]>

@@ -2,7 +2,7 @@ import { CLUSTER_LABEL, isReservedNamespace } from '#authority'
 import { approve, deny, denyApproved } from '#certificates'
 import type { AgentCredentials } from '#connections'
 import { isKubeError, type KubeClient, whole } from '#kube'
-import { type ClusterName, FleetError, systemClock } from '#model'
+import { type ClusterName, FleetError, type MemberAct, systemClock } from '#model'
 import { ASKED_ANNOTATION } from './askers.ts'
 import {
   askerOf,
@@ -46,6 +46,8 @@ export class MembershipError extends FleetError {
 export interface DecidingOptions {
   readonly hub: KubeClient
   readonly cluster: ClusterName
+  /** hears of each act as soon as it is done */
+  readonly did?: (act: MemberAct) => void
 }
 
 /** Of several requests that wait, the one that is meant. */
@@ -59,7 +61,12 @@ interface Wanted {
  * @returns what was done, for people
  * @throws MembershipError where there is nothing to accept, or no telling which
  */
-export async function accept({ hub, cluster, request: wanted }: DecidingOptions & Wanted): Promise<readonly string[]> {
+export async function accept({
+  hub,
+  cluster,
+  did,
+  request: wanted,
+}: DecidingOptions & Wanted): Promise<readonly string[]> {
   const member = await hub.get(managedClusters, { name: cluster })
   if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
   // Whoever asks by OCM's agent chooses the name, and would be told that it is a member and never served.
@@ -78,14 +85,15 @@ export async function accept({ hub, cluster, request: wanted }: DecidingOptions 
     done.push(`request ${chosen.metadata.name} was approved already (${factsOf(chosen, member)})`)
   else if (chosen) {
     await approve(hub, chosen, { reason: 'ClusterPulseAccept', message: 'approved by clusterpulse accept' })
-    done.push(`request ${chosen.metadata.name} is approved (${factsOf(chosen, member)})`)
+    const words = `request ${chosen.metadata.name} is approved (${factsOf(chosen, member)})`
+    done.push(told(did, { act: 'request_approved', words, request: chosen.metadata.name }))
   }
   if (member.spec?.hubAcceptsClient === true) done.push(`${cluster} was accepted already`)
   else {
     // The one that was looked at: another of its name may have come since.
     const body = { metadata: { uid: member.metadata.uid }, spec: { hubAcceptsClient: true } }
     await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
-    done.push(`${cluster} is accepted as a member`)
+    done.push(told(did, { act: 'cluster_accepted', words: `${cluster} is accepted as a member` }))
   }
   done.push(...leftOut(labelled, member))
   if (!chosen && isRevoked(member))
@@ -101,18 +109,23 @@ export async function accept({ hub, cluster, request: wanted }: DecidingOptions 
  * Turns the requests of a cluster down, and ends its membership; of a request that is named, that one alone.
  * @throws MembershipError where the hub knows no such cluster, or none waits of that name
  */
-export async function refuse({ hub, cluster, request: wanted }: DecidingOptions & Wanted): Promise<readonly string[]> {
+export async function refuse({
+  hub,
+  cluster,
+  did,
+  request: wanted,
+}: DecidingOptions & Wanted): Promise<readonly string[]> {
   const done: string[] = []
   const member = await hub.get(managedClusters, { name: cluster })
   // Also those that only claim to be of it: nobody else would turn them down.
   const waiting = (await requestsOf(hub, cluster)).filter((one) => isOpen(one, member))
   const refused = wanted === undefined ? waiting : [namedOf(cluster, waiting, { wanted })]
-  done.push(...(await turnDown(hub, refused, member)))
+  done.push(...(await turnDown({ hub, did, member }, refused)))
   if (wanted !== undefined) return done
   if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
   if (member?.spec?.hubAcceptsClient === true) {
     await hub.patch(managedClusters, { name: cluster }, { spec: { hubAcceptsClient: false } }, { kind: 'merge' })
-    done.push(`${cluster} is no member any more; its stream ends`)
+    done.push(told(did, { act: 'cluster_denied', words: `${cluster} is no member any more; its stream ends` }))
   }
   if (done.length === 0) done.push(`no request of ${cluster} waits, and it is no member`)
   return done
@@ -126,7 +139,7 @@ export async function refuse({ hub, cluster, request: wanted }: DecidingOptions 
 export async function revokeMember(
   options: DecidingOptions & { readonly tokens: JoinTokens; readonly credentials: AgentCredentials },
 ): Promise<readonly string[]> {
-  const { hub, cluster, tokens, credentials } = options
+  const { hub, cluster, did, tokens, credentials } = options
   const ended = await tokens.revoke(cluster)
   const done = ended > 0 ? [`${ended} join token${ended === 1 ? '' : 's'} of ${cluster} may not be shown any more`] : []
   const member = await hub.get(managedClusters, { name: cluster })
@@ -138,9 +151,10 @@ export async function revokeMember(
       spec: { hubAcceptsClient: false },
     }
     await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
-    done.push(`no certificate of ${cluster} counts any more, and it is no member; its stream ends`)
+    const words = `no certificate of ${cluster} counts any more, and it is no member; its stream ends`
+    done.push(told(did, { act: 'cluster_revoked', words }))
     const waiting = (await requestsOf(hub, cluster)).filter((one) => isOpen(one, member))
-    done.push(...(await turnDown(hub, waiting, member)))
+    done.push(...(await turnDown({ hub, did, member }, waiting)))
   }
   if (await credentials.revoke(cluster)) done.push(`every token of the agent of ${cluster} is revoked`)
   if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
@@ -152,34 +166,44 @@ const isOpen = (request: CertificateRequest, member: ManagedCluster | undefined)
   stateOf(request).kind === 'pending' || (faultOf(request) === undefined && missingOf(request, member).length > 0)
 
 async function turnDown(
-  hub: KubeClient,
+  { hub, did, member }: Pick<DecidingOptions, 'hub'> & Deciding,
   requests: readonly CertificateRequest[],
-  member: ManagedCluster | undefined,
 ): Promise<readonly string[]> {
   const done: string[] = []
   for (const one of requests) {
     const { name } = one.metadata
-    if (isApproved(one)) {
-      await denyApproved(hub, one, { message: 'denied by clusterpulse deny after it was approved' })
-      done.push(`request ${name} was approved already, and is turned down now (${factsOf(one, member)})`)
-    } else {
-      await deny(hub, one, { reason: 'ClusterPulseDeny', message: 'denied by clusterpulse deny' })
-      done.push(`request ${name} is denied (${factsOf(one, member)})`)
-    }
+    const late = isApproved(one)
+    if (late) await denyApproved(hub, one, { message: 'denied by clusterpulse deny after it was approved' })
+    else await deny(hub, one, { reason: 'ClusterPulseDeny', message: 'denied by clusterpulse deny' })
+    const what = late ? 'was approved already, and is turned down now' : 'is denied'
+    const words = `request ${name} ${what} (${factsOf(one, member)})`
+    done.push(told(did, { act: 'request_denied', words, request: name }))
   }
   return done
+}
+
+interface Deciding {
+  readonly did: DecidingOptions['did'] | undefined
+  readonly member: ManagedCluster | undefined
 }
 
 /**
  * Takes a member off the hub: its add-ons and works are cleaned up in order, then it loses its rights.
  * @throws MembershipError where the hub knows no such cluster
  */
-export async function detach({ hub, cluster }: DecidingOptions): Promise<readonly string[]> {
+export async function detach({ hub, cluster, did }: DecidingOptions): Promise<readonly string[]> {
   const member = await hub.get(managedClusters, { name: cluster })
   if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
   if (member.metadata.deletionTimestamp) return [`${cluster} is being detached already`]
   await hub.delete(managedClusters, { name: cluster })
-  return [`${cluster} is being detached; what belongs to it is cleaned up first`]
+  const words = `${cluster} is being detached; what belongs to it is cleaned up first`
+  return [told(did, { act: 'cluster_deleted', words })]
+}
+
+/** @returns the words */
+function told(did: DecidingOptions['did'], act: MemberAct): string {
+  did?.(act)
+  return act.words
 }
 
 /**

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Decider } from '#access'
 import type { AuditEntry } from '#audit'
 import type { ProblemCode } from '#http'
-import type { ClusterState } from '#model'
+import type { ClusterState, MemberAct } from '#model'
 import type { StateReader } from '#state'
 
 /** What a route knows of its own request, where that is more than its address and the caller. */
@@ -14,6 +14,8 @@ export interface AuditNote {
   readonly method?: string
   readonly resource?: string
   readonly reason?: string
+  /** what it did about a member, each an entry of its own */
+  readonly acts?: readonly MemberAct[]
 }
 
 declare module 'fastify' {
@@ -29,10 +31,23 @@ declare module 'fastify' {
 const denials: ReadonlySet<number> = new Set([401, 403, 429])
 
 /**
- * The entry of one request, made when it was answered.
- * @returns undefined for what concerns nobody: probes, the page's own files, questions that found nothing
+ * The entries of one request, made when it was answered: its own, or those of what it did about a member; both where it failed after that.
+ * @returns none for what concerns nobody: probes, the page's own files, questions that found nothing
  */
-export function auditEntry(
+export function auditEntries(...of: Parameters<typeof auditEntry>): readonly AuditEntry[] {
+  const entry = auditEntry(...of)
+  if (!entry) return []
+  const [, { auditNote }] = of
+  const acts = (auditNote?.acts ?? []).map(
+    ({ act, words, request = entry.requestId }): AuditEntry => ({
+      ...entry,
+      ...{ route: act, requestId: request, status: 200, reason: words },
+    }),
+  )
+  return acts.length > 0 && entry.status < 400 ? acts : [...acts, entry]
+}
+
+function auditEntry(
   state: StateReader,
   request: FastifyRequest,
   reply: FastifyReply,

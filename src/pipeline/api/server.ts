@@ -5,7 +5,7 @@ import { openStream, openStreamSocket, type Access as Rule } from '#http'
 import { SignInFailedError } from '#identity'
 import { boundConnections, CONNECTION_TIMES } from '#runtime'
 import { Admission } from './admission.ts'
-import { auditEntry } from './audit-entry.ts'
+import { auditEntries } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
 import { ClusterSets } from './cluster-sets.ts'
 import { RegistryRows } from './fleet-rows.ts'
@@ -167,8 +167,8 @@ export function apiServer(options: ApiOptions): ApiServer {
   })
 
   function record(request: FastifyRequest, reply: FastifyReply): void {
-    const entry = audit && !request.isAudited && auditEntry(state, request, reply, clock.now())
-    if (entry) audit.record(entry)
+    if (audit && !request.isAudited)
+      for (const entry of auditEntries(state, request, reply, clock.now())) audit.record(entry)
     request.isAudited = true
   }
 

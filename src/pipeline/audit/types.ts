@@ -1,4 +1,4 @@
-/** One thing somebody did or was refused. One per request, whatever number of resources it touched. */
+/** One thing somebody did or was refused. One per request, whatever number of resources it touched; what decides about a member is one each. */
 export interface AuditEntry {
   /** ms since the Unix epoch */
   readonly at: number
@@ -19,7 +19,7 @@ export interface AuditEntry {
   readonly method: string
   /** of the peer */
   readonly address: string
-  /** the route as declared, such as `GET /api/v2/clusters/:name` */
+  /** the route as declared, such as `GET /api/v2/clusters/:name`, or what was done about a member, such as `cluster_accepted` */
   readonly route: string
   /** what was asked for, such as `cluster west` */
   readonly resource: string

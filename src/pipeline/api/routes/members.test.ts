@@ -33,8 +33,8 @@ const refuses = (code: string, message: string) => () => Promise.reject(new Refu
 describe('a decision about a member', () => {
   it('is carried out for an administrator, with the request that is meant, and audited with what was done', async () => {
     const decided: unknown[] = []
-    const decide: DecideMember = (...what) => {
-      decided.push(what)
+    const decide: DecideMember = (decision, about) => {
+      decided.push([decision, about])
       return Promise.resolve(['east is accepted as a member'])
     }
     const { status, body, audited } = await decides(decide, 'east/accept', { request: 'east-1' })
@@ -47,6 +47,37 @@ describe('a decision about a member', () => {
         resource: 'managedcluster east',
         reason: 'accept: east is accepted as a member',
       },
+    ])
+  })
+
+  const approved = { act: 'request_approved', words: 'request east-1 is approved', request: 'east-1' } as const
+  const accepted = { act: 'cluster_accepted', words: 'east is accepted as a member' } as const
+
+  it('has an entry for each thing it did, named as commands and kubectl have it, and no other', async () => {
+    const decide: DecideMember = (_, __, did) => {
+      for (const act of [approved, accepted]) did?.(act)
+      return Promise.resolve([approved.words, accepted.words])
+    }
+    const { audited } = await decides(decide, 'east/accept')
+    const who = { kind: 'administration', username: 'admin', method: 'trusted-proxy', resource: 'managedcluster east' }
+    expect(audited).toMatchObject([
+      { ...who, route: 'request_approved', requestId: 'east-1', status: 200, reason: approved.words },
+      { ...who, route: 'cluster_accepted', status: 200, reason: accepted.words },
+    ])
+    expect(audited).toHaveLength(2)
+    expect(audited[1]?.requestId).toMatch(/^[\w-]{36}$/)
+  })
+
+  it('that fails half way has what it did, and that it failed', async () => {
+    const decide: DecideMember = (_, __, did) => {
+      did?.(approved)
+      return Promise.reject(new Refused('kube_timeout', 'no answer within 10 s'))
+    }
+    const { status, audited } = await decides(decide, 'east/accept')
+    expect(status).toBe(503)
+    expect(audited).toMatchObject([
+      { route: 'request_approved', requestId: 'east-1', status: 200, reason: approved.words },
+      { route: 'POST /api/v2/members/:name/:decision', status: 503, reason: 'accept' },
     ])
   })
 

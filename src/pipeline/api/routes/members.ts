@@ -1,7 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { AccessView, Principal } from '#access'
 import { decideMember, getClusterSet, getMemberDecisions, listClusterSets } from '#http'
-import { FleetError, isClusterName, type MemberDecision, type MemberRequest, memberDecisions } from '#model'
+import {
+  FleetError,
+  isClusterName,
+  type MemberAct,
+  type MemberDecision,
+  type MemberRequest,
+  memberDecisions,
+} from '#model'
 import { acceptJson, bodyOf } from '../body.ts'
 import { Deciders } from '../deciders.ts'
 import { RefusedError } from '../problem.ts'
@@ -58,12 +65,15 @@ export function memberRoutes(app: FastifyInstance, parts: Parts, members: Served
         throw new RefusedError('unknown_member', `${JSON.stringify(cluster)} can be no cluster's name`)
       const lacks = await deciders.lacks(principalOf(request), decision, cluster)
       if (lacks.length > 0) throw rightsMissing(principalOf(request), `${decision} ${cluster}`, lacks)
-      request.auditNote = { kind: 'administration', resource, reason: decision }
+      const acts: MemberAct[] = []
+      request.auditNote = { kind: 'administration', resource, reason: decision, acts }
       const about = { cluster, ...(wanted !== undefined && { request: wanted }) }
-      const done = await members.decide(decision, about).catch((error: unknown) => {
-        throw refusedByHub(error, `clusterpulse ${decision} ${cluster}`)
-      })
-      request.auditNote = { kind: 'administration', resource, reason: `${decision}: ${done.join('; ')}` }
+      const done = await members
+        .decide(decision, about, (act) => void acts.push(act))
+        .catch((error: unknown) => {
+          throw refusedByHub(error, `clusterpulse ${decision} ${cluster}`)
+        })
+      request.auditNote = { ...request.auditNote, reason: `${decision}: ${done.join('; ')}` }
       return { fresh: { done } }
     })
   })

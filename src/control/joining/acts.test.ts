@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ApiListener, type ApiObject, ApiServer, listenApi } from '#apiserver'
+import { ocmKinds } from '#kinds'
+import { createKubeClient, type KubeClient } from '#kube'
+import { type MemberAct, parseClusterName, systemClock } from '#model'
+import { aRequest, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
+import { certificateRequests } from './certificate-request.ts'
+import { accept, type DecidingOptions, detach, refuse, revokeMember } from './decisions.ts'
+import { JoinTokens } from './join-tokens.ts'
+import { AUDITED_GROUPS, auditEntryOfWrite } from './member-writes.ts'
+import { managedClusters } from './members.ts'
+
+const NAMESPACE = 'clusterpulse'
+const cluster = parseClusterName('east')
+
+/** What was decided: about which request, where it is about one. */
+type Decided = readonly [what: string, request: string | undefined]
+
+let server: ApiServer
+let listener: ApiListener
+let hub: KubeClient
+/** as the trail has them that hears every write to the API, whoever writes */
+const written: Decided[] = []
+const told: MemberAct[] = []
+
+beforeAll(async () => {
+  server = await ApiServer.open({
+    storage: { kind: 'memory' },
+    name: 'hub',
+    observer: {
+      groups: AUDITED_GROUPS,
+      wrote(write) {
+        const { route, requestId } = auditEntryOfWrite(write, 0) ?? {}
+        if (route && !/_made$|_declared$/.test(route))
+          written.push([route, route.startsWith('request') ? requestId : undefined])
+      },
+      refused: () => undefined,
+    },
+  })
+  for (const kind of ocmKinds) await server.objects.put(kind.crd() as unknown as ApiObject)
+  await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
+  listener = await listenApi({
+    tokens: [{ token: 't', user: 'ann', groups: ['system:masters'] }],
+    mounts: new Map([['', server]]),
+  })
+  hub = createKubeClient({
+    ...{ server: listener.url, ca: listener.caPem, verifyTls: true, credentials: { kind: 'token', token: 't' } },
+  })
+  await hub.create(managedClusters, { metadata: { name: cluster } })
+})
+afterAll(async () => {
+  await hub?.[Symbol.asyncDispose]()
+  await listener?.[Symbol.asyncDispose]()
+  await server?.[Symbol.asyncDispose]()
+})
+
+async function asks(name: string): Promise<void> {
+  const { pem } = await aRequest(subjectOfMember(cluster, 'a1'))
+  const { metadata, spec } = signingRequest(pem)
+  const { username: _, groups: __, ...given } = spec ?? {}
+  await hub.create(certificateRequests, { metadata: { name, ...metadata }, spec: given } as never) // the API adds who asks
+}
+
+/** Of one decision: its acts, and what the API was written. */
+async function decided(
+  decide: (what: DecidingOptions) => Promise<unknown>,
+): Promise<{ acts: Decided[]; writes: Decided[]; words: string[] }> {
+  const [before, first] = [written.length, told.length]
+  await decide({ hub, cluster, did: (act) => void told.push(act) })
+  const acts = told.slice(first)
+  return {
+    acts: acts.map(({ act, request }): Decided => [act, request]),
+    writes: written.slice(before),
+    words: acts.map(({ words }) => words),
+  }
+}
+
+const revoke = (what: DecidingOptions) =>
+  revokeMember({
+    ...what,
+    tokens: new JoinTokens({ hub, namespace: NAMESPACE, clock: systemClock }),
+    credentials: { revoke: async () => false } as unknown as Parameters<typeof revokeMember>[0]['credentials'], // none has a token
+  })
+
+describe('the acts of a decision', () => {
+  it('are those that the trail has where somebody writes the same to the API, in the same order', async () => {
+    await asks('one')
+    const accepted = await decided(accept)
+    expect(accepted.acts).toEqual([
+      ['request_approved', 'one'],
+      ['cluster_accepted', undefined],
+    ])
+    expect(accepted.words).toEqual([expect.stringMatching(/^request one is approved/), 'east is accepted as a member'])
+    await asks('two')
+    const denied = await decided(refuse)
+    expect(denied.acts).toEqual([
+      ['request_denied', 'two'],
+      ['cluster_denied', undefined],
+    ])
+    await asks('three')
+    const revoked = await decided(revoke)
+    expect(revoked.acts).toEqual([
+      ['cluster_revoked', undefined],
+      ['request_denied', 'one'], // which was approved, and that nobody signed
+      ['request_denied', 'three'],
+    ])
+    const detached = await decided(detach)
+    expect(detached.acts).toEqual([['cluster_deleted', undefined]])
+    for (const { acts, writes } of [accepted, denied, revoked, detached]) expect(acts).toEqual(writes)
+  })
+
+  it('are none where nothing changes', async () => {
+    await hub.create(managedClusters, { metadata: { name: cluster }, spec: { hubAcceptsClient: true } })
+    expect((await decided(accept)).acts).toEqual([])
+  })
+})
