@@ -6,7 +6,7 @@ import type { KubeClient } from '#kube'
 import { type AgentRoles, metricSourceReconcilers } from '#metricsources'
 import { type ClusterName, type SourceId, systemClock } from '#model'
 import { OutboundGuard } from '#outbound'
-import { registrationReconcilers } from '#registration'
+import { type RegistrationOptions, registrationReconcilers } from '#registration'
 import { registryReconcilers } from '#registries'
 import type { RegistryStore } from '#registry'
 import type { Metrics, Part } from '#runtime'
@@ -28,7 +28,7 @@ export interface HubControllersOptions {
   readonly registries: () => RegistryStore
   readonly collection: Pick<CollectionConfig, 'outboundAllow'>
   /** undefined: ManagedClusters are not looked after */
-  readonly members: MembersConfig | undefined
+  readonly members: (MembersConfig & Pick<RegistrationOptions, 'revoke'>) | undefined
   /** signs members beside the controllers of the fleet, until the signal aborts; default: signed elsewhere */
   readonly signing?: (signal: AbortSignal) => Promise<void>
   /** of the controllers of this name */

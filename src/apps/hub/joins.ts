@@ -13,8 +13,6 @@ export interface HubJoinsWiring {
   readonly record: (fact: JoinFact) => void
   /** who signs what agents ask for; default: the API's own signer of clients */
   readonly signer?: string
-  /** told of a member whose certificates count no more */
-  readonly onRevoked?: (cluster: string) => void
 }
 
 /** Written to the trail, which may be opened later than the first agent comes. */

@@ -173,7 +173,8 @@ export async function up({
     registries: registries.get,
     namespace: HUB_NAMESPACE,
     collection: config.collection,
-    members: config.members,
+    // For the API, which goes by the CA and the group alone.
+    members: config.members && { ...config.members, revoke: (of) => authority.get().revoke(of) },
     attention: attention.get,
     kubeletsOf: (name) => (isSimulated(name) ? 'proxy' : config.collection.kubelets),
     hub: () => controlPlane.get().client,
@@ -185,14 +186,6 @@ export async function up({
       joins: {
         clientRoots: () => Promise.resolve(authority.get().pem),
         record: recordedIn(() => serve.audit()),
-        // For the API the members of OCM's own agents speak to.
-        onRevoked: (cluster) =>
-          void authority
-            .get()
-            .revoke({ cluster })
-            .catch((error: unknown) =>
-              logger.error({ err: error, cluster }, 'a member could not be revoked at the API'),
-            ),
       },
     }),
     logMaxBytes: config.logMaxBytes,

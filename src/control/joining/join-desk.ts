@@ -48,8 +48,6 @@ export interface HubJoinsOptions {
   readonly record: (fact: JoinFact) => void
   /** who signs what agents ask for; default: the API's own signer of clients */
   readonly signer?: string
-  /** told of a member whose certificates count no more; default: nobody */
-  readonly onRevoked?: (cluster: string) => void
   /** whether this process tells of members that were accepted or ended; default true */
   readonly tellsMembers?: boolean
   readonly clock: Clock
@@ -144,7 +142,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
 
   constructor(options: HubJoinsOptions) {
     this.#options = {
-      ...{ maxPerAddress: 3_072, maxInAll: 4_096, tellsMembers: true, onRevoked: () => undefined },
+      ...{ maxPerAddress: 3_072, maxInAll: 4_096, tellsMembers: true },
       signer: API_CLIENT_SIGNER,
       ...options,
     }
@@ -537,7 +535,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
 
   /** Whoever decided it, and by whatever tool: the trail has it. */
   #noteMember(cluster: string): void {
-    const { members, record, onRevoked, tellsMembers } = this.#options
+    const { members, record, tellsMembers } = this.#options
     if (!isClusterName(cluster)) return
     const before = this.#seen.get(cluster)
     const revocation = members.revocation(cluster)
@@ -547,10 +545,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     this.#seen.set(cluster, now)
     // What was there when this process began is no news.
     if (!members.isSynced || !tellsMembers) return
-    if (isRevoked) {
-      onRevoked(cluster)
-      record({ event: 'member_revoked', cluster, reason: 'no certificate of it counts any more' })
-    }
+    if (isRevoked) record({ event: 'member_revoked', cluster, reason: 'no certificate of it counts any more' })
     if (now.isAccepted === (before?.isAccepted ?? false)) return
     if (now.isAccepted) record({ event: 'member_accepted', cluster, reason: 'hubAcceptsClient is true' })
     else record({ event: 'member_ended', cluster, reason: endedWords(members.get(cluster)) })

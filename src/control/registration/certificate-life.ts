@@ -17,6 +17,12 @@ export const certificateLifeOf = (member: KubeObject): CertificateLife | null =>
 export const isRevoked = ({ metadata: { annotations } }: KubeObject): boolean =>
   annotations?.[TRANSPORT] !== 'api' && annotations?.[CERTIFICATES_ANNOTATION]?.startsWith('revoked-') === true
 
+/** When somebody revoked its certificates, ms since the Unix epoch; undefined: they were not, or others were handed out since. */
+export function revokedMs({ metadata: { annotations } }: KubeObject): number | undefined {
+  const written = annotations?.[CERTIFICATES_ANNOTATION]
+  return written?.startsWith('revoked-') ? Date.parse(written.slice('revoked-'.length)) || 0 : undefined
+}
+
 interface CertificateLifeOptions {
   readonly hub: KubeClient
   readonly requests: Pick<Informer<CertificateRequestObject>, 'get'>

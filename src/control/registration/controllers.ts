@@ -12,7 +12,7 @@ import { LifeReconciler } from './life.ts'
 import { LifeController, signOf } from './life-controller.ts'
 import { MassLoss } from './mass-loss.ts'
 import { stateOf } from './member-index.ts'
-import { DEFAULT_REMOVAL_PATIENCE_MS, MembershipReconciler } from './membership.ts'
+import { DEFAULT_REMOVAL_PATIENCE_MS, type MembershipOptions, MembershipReconciler } from './membership.ts'
 import {
   clusterLeases,
   clusterNamespaces,
@@ -58,6 +58,8 @@ export interface RegistrationOptions {
   readonly leaseClock?: 'hub' | 'member'
   /** default: a member on our stream is lost within 15 s */
   readonly streamLoss?: boolean
+  /** makes the certificates of a cluster worthless at the hub's API; default: they have ends alone, as at Kubernetes' */
+  readonly revoke?: MembershipOptions['revoke']
   /** how long what belongs to a deleted member that is away is kept, ms; default 5 min */
   readonly removalPatienceMs?: number
   /** how long nobody is tainted after many were lost at once, ms; default 1 min */
@@ -109,6 +111,7 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
   const membership = new MembershipReconciler({
     ...{ ...shared, namespace, members, namespaces, connections, grants: grantsOf },
     requestsOf: (cluster) => requestsOf.of(cluster),
+    ...(options.revoke && { revoke: options.revoke }),
     removalPatienceMs: options.removalPatienceMs ?? DEFAULT_REMOVAL_PATIENCE_MS,
   })
   const memberController = new Controller({

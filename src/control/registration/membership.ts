@@ -6,7 +6,7 @@ import { CLUSTER_SET_LABEL, DEFAULT_CLUSTER_SET } from '#kinds'
 import { isKubeError, type KubeClient, KubeError, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
-import { isRevoked } from './certificate-life.ts'
+import { isRevoked, revokedMs } from './certificate-life.ts'
 import { nextToDelete } from './cleanup.ts'
 import {
   clusterNamespaces,
@@ -36,6 +36,11 @@ export interface MembershipOptions {
   readonly connections: Pick<Informer<KubeObject>, 'get' | 'wrote'>
   /** for certificates of a cluster */
   readonly requestsOf: (cluster: string) => readonly CertificateRequestObject[]
+  /**
+   * makes every certificate of a cluster worthless at the hub's API that was given so far; for a decision that was followed it does nothing.
+   * Absent: the API knows no revocation
+   */
+  readonly revoke?: (of: { readonly cluster: string; readonly decidedMs?: number }) => Promise<void>
   /** how long a member that is away keeps what belongs to it, ms */
   readonly removalPatienceMs: number
   readonly clock: Clock
@@ -62,9 +67,13 @@ export class MembershipReconciler implements Reconciler {
   async reconcile({ name }: ObjectKey, signal: AbortSignal): Promise<Outcome> {
     const member = this.#options.members.get({ name })
     if (!member) {
+      // It went without waiting for us.
+      if (this.#hasRights(name)) await this.#options.revoke?.({ cluster: name })
       await this.#takeRights(name, [], signal)
       return done
     }
+    const decidedMs = revokedMs(member)
+    if (decidedMs !== undefined) await this.#options.revoke?.({ cluster: name, decidedMs })
     if (member.metadata.deletionTimestamp) return this.#leave(member, signal)
     const isAccepted = member.spec?.hubAcceptsClient === true
     const marked = await this.#mark(member, isAccepted, signal)
@@ -159,10 +168,12 @@ export class MembershipReconciler implements Reconciler {
       )
       return againAfter(force ? FORCED_MS : LOOK_AGAIN_MS)
     }
+    // A cluster that joins under its name later is another one.
+    await this.#options.revoke?.({ cluster: name })
     await this.#forgetConnection(member, signal)
     await this.#takeRights(name, [], signal)
-    const left = await this.#say(member, [nothingLeft], signal)
-    const kept = (left.metadata.finalizers ?? []).filter((one) => !ours.includes(one))
+    const kept = finalizers.filter((one) => !ours.includes(one))
+    const left = await this.#say(member, kept.length > 0 ? [denied, heldBy(kept)] : [nothingLeft], signal)
     const metadata = { ...versionOf(left), finalizers: kept.length > 0 ? kept : null }
     await ifThere(hub.patch(managedClusters, { name }, { metadata }, { kind: 'merge', signal }))
     logger.info({ cluster: name, at: clock.now() }, 'a member left')
@@ -229,6 +240,10 @@ export class MembershipReconciler implements Reconciler {
     const { hub, grants } = this.#options
     const how = { kind: 'apply', fieldManager: FIELD_MANAGER, force: true, signal } as const
     grants(resource).wrote(await hub.patch(resource, keyOf(object), object, how))
+  }
+
+  #hasRights(name: string): boolean {
+    return rightsOf(name, true).some(({ resource, object }) => this.#options.grants(resource).get(keyOf(object)))
   }
 
   /** What a cluster has besides what it keeps. */
@@ -320,6 +335,12 @@ const denied: SaidOf = {
   reason: 'HubClusterAdminDenied',
   message: 'Denied by hub cluster admin',
 }
+const heldBy = (finalizers: readonly string[]): SaidOf => ({
+  type: CONDITIONS.deleting,
+  status: 'False',
+  reason: 'FinalizersRemaining',
+  message: `It is no member any more. Others hold the object back by finalizers: ${finalizers.join(', ').slice(0, 512)}. Where nobody removes them, \`kubectl edit managedcluster\` does.`,
+})
 const nothingLeft: SaidOf = {
   type: CONDITIONS.deleting,
   status: 'True',

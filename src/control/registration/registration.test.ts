@@ -90,6 +90,71 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     name,
   })
 
+  it.skipIf(skip)(
+    'one that is revoked while no hub runs is revoked at the API by the next one, and by every one after it as the same',
+    async () => {
+      await aMember(api, 'lost', {})
+      await until(async () => expect(await exists(api, clusterRoles, roleNameOf('lost'))).toBe(true))
+      await hub.stop()
+      const annotations = { [CERTIFICATES_ANNOTATION]: 'revoked-2026-11-26T12:00:00.000Z' }
+      await change(api, 'lost', { metadata: { annotations }, spec: { hubAcceptsClient: false } })
+      const told: unknown[] = []
+      let faults = 2
+      const revoke = async (of: { readonly cluster: string }) => {
+        if (faults-- > 0) throw new Error('no space left on device')
+        told.push(of)
+      }
+      for (let start = 0; start < 2; start++) {
+        const before = told.length
+        hub = await aHub(api, { revoke })
+        await until(() => expect(told.length).toBeGreaterThan(before))
+        await hub.stop()
+      }
+      const decidedMs = Date.parse('2026-11-26T12:00:00.000Z')
+      expect(new Set(told.map((one) => JSON.stringify(one)))).toEqual(
+        new Set([JSON.stringify({ cluster: 'lost', decidedMs })]),
+      )
+      hub = await aHub(api)
+    },
+  )
+
+  it.skipIf(skip)('what one was given does not count for a later one of its name, whichever way it went', async () => {
+    await hub.stop()
+    const told: string[] = []
+    hub = await aHub(api, { revoke: async ({ cluster }) => void told.push(cluster) })
+    for (const name of ['leaves', 'vanishes']) {
+      await aMember(api, name, {})
+      await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toBe('True HubClusterAdminAccepted'))
+    }
+    expect(told).not.toContain('leaves')
+    await api.kube.delete(managedClusters, { name: 'leaves' })
+    await until(async () => expect(await exists(api, managedClusters, 'leaves')).toBe(false))
+    expect(told).toContain('leaves')
+    await hub.stop()
+    await api.kube.delete(managedClusters, { name: 'vanishes' })
+    await change(api, 'vanishes', { metadata: { finalizers: null } })
+    expect(await exists(api, managedClusters, 'vanishes')).toBe(false)
+    hub = await aHub(api, { revoke: async ({ cluster }) => void told.push(cluster) })
+    await until(() => expect(told).toContain('vanishes'))
+    await until(async () => expect(await exists(api, clusterRoles, roleNameOf('vanishes'))).toBe(false))
+    await hub.stop()
+    hub = await aHub(api)
+  })
+
+  it.skipIf(skip)('one that somebody else holds back says by what, and is a member no more', async () => {
+    await aMember(api, 'held', {})
+    await until(async () => expect(await said(api, 'held', CONDITIONS.accepted)).toBe('True HubClusterAdminAccepted'))
+    const { finalizers = [] } = (await memberOf(api, 'held')).metadata
+    await change(api, 'held', { metadata: { finalizers: [...finalizers, 'example.com/stay'] } })
+    await api.kube.delete(managedClusters, { name: 'held' })
+    await until(async () => expect(await said(api, 'held', CONDITIONS.deleting)).toBe('False FinalizersRemaining'))
+    const conditions = (await memberOf(api, 'held')).status?.conditions ?? []
+    expect(conditions.find(({ type }) => type === CONDITIONS.deleting)?.message).toContain('example.com/stay')
+    expect(await said(api, 'held', CONDITIONS.accepted)).toBe('False HubClusterAdminDenied')
+    await change(api, 'held', { metadata: { finalizers: null } })
+    await until(async () => expect(await exists(api, managedClusters, 'held')).toBe(false))
+  })
+
   it.skipIf(skip)('one that asks sees itself and has nothing else, and is in the default set', async () => {
     await aMember(api, 'asks', { accepted: false })
     const [group] = groupsOf('asks')

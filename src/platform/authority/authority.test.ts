@@ -249,6 +249,25 @@ describe('the hub’s CA', () => {
     for (const { notAfterMs } of issued) expect(notAfterMs).toBe(START + 75 * DAY_MS - 5 * 60_000)
   })
 
+  it('follows a decision once, however often it is told of it, also years later and after a restart', async () => {
+    const dir = aFolder()
+    const clock = new ManualClock(START)
+    const authority = await openIn(dir, { clock, authorityLifeMs: 4_000 * DAY_MS })
+    const decidedMs = START - 3_600_000
+    const one = await aMember(authority)
+    await authority.revoke({ cluster: 'east', decidedMs })
+    expect(authority.accepts(one.certificate)).toBe(false)
+    await clock.advance(1_000 * DAY_MS)
+    await authority.revoke({ cluster: 'west' })
+    const next = await aMember(authority)
+    await clock.advance(1000)
+    const restarted = await openIn(dir, { clock, authorityLifeMs: 4_000 * DAY_MS })
+    await restarted.revoke({ cluster: 'east', decidedMs })
+    expect(restarted.accepts(next.certificate)).toBe(true)
+    await restarted.revoke({ cluster: 'east', decidedMs: decidedMs + 1 })
+    expect(restarted.accepts(next.certificate)).toBe(false)
+  })
+
   it('revokes what a cluster or an agent was given so far, at once and over a restart; what follows counts', async () => {
     const dir = aFolder()
     const clock = new ManualClock(START)

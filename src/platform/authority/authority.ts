@@ -221,14 +221,20 @@ export class Authority {
     }))
   }
 
-  /** Makes every certificate worthless that a cluster, or one agent of it, was given up to now. What is signed later counts. */
-  async revoke({ cluster, agent }: { readonly cluster: string; readonly agent?: string }): Promise<void> {
-    const revocation: Revocation = { cluster, ...(agent !== undefined && { agent }), untilMs: this.#now() }
+  /**
+   * Makes every certificate worthless that a cluster, or one agent of it, was given up to now. What is signed later counts.
+   * @param of.decidedMs of the decision it follows: one that was followed before is not followed again, so that it can be told at every start
+   */
+  async revoke(of: { readonly cluster: string; readonly agent?: string; readonly decidedMs?: number }): Promise<void> {
+    const { cluster, agent, decidedMs } = of
     const isReplaced = (one: Revocation) => one.cluster === cluster && (agent === undefined || one.agent === agent)
-    await this.#change((document) => ({
-      ...document,
-      revocations: [...document.revocations.filter((one) => !isReplaced(one)), revocation],
-    }))
+    await this.#change((document) => {
+      const { revocations } = document
+      const isFollowed = (one: Revocation) => isReplaced(one) && one.decidedMs === decidedMs
+      if (decidedMs !== undefined && revocations.some(isFollowed)) return document
+      const revocation: Revocation = { ...of, untilMs: this.#now() }
+      return { ...document, revocations: [...revocations.filter((one) => !isReplaced(one)), revocation] }
+    })
   }
 
   /** What a certificate of one of our CAs says of who holds it, and whether it counts. */
@@ -444,7 +450,10 @@ export class Authority {
       authorities: authorities
         .map((entry, at) => (at < activeAt ? withoutKey(entry) : entry))
         .slice(Math.max(0, activeAt - MAX_FORMER)),
-      revocations: document.revocations.filter(({ untilMs }) => untilMs + keptMs >= this.#now()),
+      // What follows a decision is kept with it: told of it again, it would end what was signed since.
+      revocations: document.revocations.filter(
+        ({ untilMs, decidedMs }) => decidedMs !== undefined || untilMs + keptMs >= this.#now(),
+      ),
     }
   }
 

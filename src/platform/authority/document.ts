@@ -23,6 +23,8 @@ const Revocation = Type.Object({
   agent: Type.Optional(Type.String()),
   /** certificates that were made up to then do not count */
   untilMs: Instant,
+  /** when it was decided, as is written where it was; absent: it follows from nothing that is kept */
+  decidedMs: Type.Optional(Instant),
 })
 
 const Document = Type.Object({
