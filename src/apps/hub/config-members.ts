@@ -43,7 +43,8 @@ export function membership(read: ConfigReader, role: 'up' | 'manager'): MembersC
     massLossPauseMs: read.duration('MEMBERS_MASS_LOSS_PAUSE', {
       default: '1m',
       min: '0s',
-      meaning: 'how long no member is tainted after many were lost at once',
+      meaning:
+        'how long no member that is Unknown is tainted after many were lost at once, and, where it is more than 90s, after the hub itself was away; 0s: never held back',
     }),
   }
   return isOn ? config : undefined

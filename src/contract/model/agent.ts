@@ -32,6 +32,11 @@ export interface AgentFacts {
   readonly process?: string
 }
 
+/** Why streams ended that the hub ended as it stopped; true as long as the agent is away, also once the hub is there again. */
+export const HUB_STOPPED = 'the hub stopped, and the agent has not come back since'
+/** The same, once the hub has waited for the agent after its start. */
+export const HUB_RESTARTED = 'the hub was restarted, and the agent has not come back since'
+
 /** First and last of a run of sequences, both included. */
 export type SequenceRange = readonly [first: number, last: number]
 

@@ -139,6 +139,34 @@ describe('a member on our stream', () => {
         if (at >= 0) expect(judge({ sign: gone, stored: 'True', now: T + at + againMs }).said?.status).toBe('Unknown')
       }),
     ))
+
+  it('is lost 13.5 s after the hub began to watch where it was away before, and not a moment before', () =>
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: minutes(60) }),
+        fc.integer({ min: 0, max: seconds(20) }),
+        (ago, watchedMs) => {
+          const gone = { ...sign, connected: false, since: T - ago, heartbeatAt: T - ago - 1 }
+          const { said, againMs } = judge({
+            sign: gone,
+            stored: 'True',
+            watchedMs,
+            awayMs: watchedMs,
+            now: T + watchedMs,
+          })
+          if (watchedMs >= seconds(13.5)) expect(said?.status).toBe('Unknown')
+          else expect([said, againMs]).toEqual([undefined, seconds(13.5) - watchedMs])
+        },
+      ),
+    ))
+
+  it('is lost in time by what the hub saw itself, where its clock was set back by hours or years', () =>
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 10 * 365 * 24 * minutes(60) }), (back) => {
+        const gone = { ...sign, connected: false }
+        expect(judge({ sign: gone, stored: 'True', awayMs: seconds(13.5), now: T - back }).said?.status).toBe('Unknown')
+      }),
+    ))
 })
 
 describe('a clock', () => {

@@ -73,9 +73,14 @@ export function judgeStream(inputs: {
   readonly stored: Said['status'] | undefined
   /** without a sign of life, ms; default 13.5 s */
   readonly lostAfterMs?: number
+  /** how long the hub has watched without a break, ms: what it did not watch is no silence. Default: for ever */
+  readonly watchedMs?: number
+  /** how long the hub has seen it away, by a clock that is not set, ms. Default: since now */
+  readonly awayMs?: number
   readonly now: number
 }): Verdict {
   const { sign, api, stored, lostAfterMs = LOST_AFTER_MS, now } = inputs
+  const { watchedMs = Number.POSITIVE_INFINITY, awayMs = 0 } = inputs
   const lost = (why: string): Verdict => ({
     said: stored === 'Unknown' ? undefined : { status: 'Unknown', reason: 'ManagedClusterStreamLost', message: why },
     againMs: undefined,
@@ -84,9 +89,10 @@ export function judgeStream(inputs: {
   if (!sign)
     return stored === undefined ? { said: undefined, againMs: undefined } : lost('No agent of the cluster is known.')
   if (sign.connected) return { said: api && ofApi(api), againMs: undefined }
-  const leftMs = Math.max(sign.since + BACK_WITHIN_MS, sign.heartbeatAt + lostAfterMs) - now
+  const silentFor = Math.max(sign.since + BACK_WITHIN_MS, sign.heartbeatAt + lostAfterMs) - now
   // A clock that was set back must not keep a dead member alive.
-  if (leftMs > 0) return { said: undefined, againMs: Math.min(leftMs, lostAfterMs) }
+  const leftMs = Math.min(lostAfterMs - Math.min(awayMs, watchedMs), Math.max(silentFor, lostAfterMs - watchedMs))
+  if (leftMs > 0) return { said: undefined, againMs: leftMs }
   return lost(`The agent of the cluster is away${sign.reason ? `: ${sign.reason}` : ''}.`)
 }
 

@@ -30,6 +30,7 @@ import {
   monitored,
   roleBindings,
 } from './objects.ts'
+import { Presence } from './presence.ts'
 import { BindingReconciler, SetReconciler } from './sets.ts'
 import { takingConflicts } from './status.ts'
 import {
@@ -62,7 +63,7 @@ export interface RegistrationOptions {
   readonly revoke?: MembershipOptions['revoke']
   /** how long what belongs to a deleted member that is away is kept, ms; default 5 min */
   readonly removalPatienceMs?: number
-  /** how long nobody is tainted after many were lost at once, ms; default 1 min */
+  /** how long nobody is tainted after many were lost at once, ms; default 1 min, and 0: never held back */
   readonly massLossPauseMs?: number
   readonly logger: Logger
   readonly metrics?: Metrics
@@ -136,14 +137,16 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
   })
 
   const judged = () => members.list().filter((one) => conditionOf(one, CONDITIONS.joined)?.status === 'True').length
+  const presence = new Presence({ clock, steady, logger })
   const massLoss = new MassLoss({
     members: judged,
+    presence,
     ...(options.massLossPauseMs !== undefined && { pauseMs: options.massLossPauseMs }),
     clock,
     logger,
   })
   const life = new LifeReconciler({
-    ...{ ...shared, members, leases, state, massLoss, random, steady },
+    ...{ ...shared, members, leases, state, massLoss, presence, random, steady },
     leaseClock: options.leaseClock ?? 'hub',
     streamLoss: options.streamLoss ?? true,
   })
@@ -162,17 +165,20 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
       lifeController.enqueue({ name: cluster }, isNews ? 0 : factsMs)
     }
   }
-  const lifeController: Controller = new LifeController(options.events, heard, {
-    reconciler: takingConflicts(life),
-    triggers: [
-      onMembershipChange(members),
-      onReferredChange(leases, (change) => (life.saw(change) ? [{ name: change.key.namespace ?? '' }] : [])),
-    ],
-    // Leases that are due in the same second are written together.
-    concurrency: 64,
-    spreadStartMs: (keys) => keys * SPREAD_PER_KEY_MS,
-    ...common,
-  })
+  const lifeController: Controller = new LifeController(
+    {
+      reconciler: takingConflicts(life),
+      triggers: [
+        onMembershipChange(members),
+        onReferredChange(leases, (change) => (life.saw(change) ? [{ name: change.key.namespace ?? '' }] : [])),
+      ],
+      // Leases that are due in the same second are written together.
+      concurrency: 64,
+      spreadStartMs: (keys) => keys * SPREAD_PER_KEY_MS,
+      ...common,
+    },
+    { events: options.events, heard, presence },
+  )
   const setController: Controller = new Controller({
     reconciler: takingConflicts(new SetReconciler({ hub, members, sets, clock })),
     triggers: [

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CLUSTER_SET_LABEL } from '#kinds'
 import type { KubeObject } from '#kube'
-import { seconds } from '#model'
+import { minutes, seconds } from '#model'
 import { silentLogger } from '#runtime'
 import { ManualClock } from '../../platform/controller/testing/manual-clock.ts'
 import { cleanupPriority, nextToDelete } from './cleanup.ts'
@@ -99,9 +99,15 @@ describe('many lost at once', () => {
   const lose = (loss: MassLoss, count: number, from = 0) => {
     for (let i = from; i < from + count; i++) loss.lost(`c${i}`)
   }
-  const aLoss = (members: number) => {
+  const aLoss = (
+    members: number,
+    { watchedMs = minutes(60), pauseMs }: { watchedMs?: number; pauseMs?: number } = {},
+  ) => {
     const clock = new ManualClock()
-    return { clock, loss: new MassLoss({ members: () => members, clock, logger: silentLogger }) }
+    const startedAt = clock.now() - watchedMs
+    const presence = { forMs: () => clock.now() - startedAt }
+    const more = { ...(pauseMs !== undefined && { pauseMs }), presence }
+    return { clock, loss: new MassLoss({ members: () => members, clock, logger: silentLogger, ...more }) }
   }
 
   it('pause the taints for a minute', async () => {
@@ -127,6 +133,17 @@ describe('many lost at once', () => {
       await slow.clock.advance(seconds(10))
     }
     expect(slow.loss.pauseMs()).toBe(0)
+  })
+
+  it('are all there are while the hub has just begun to watch, however few, until each had time to come back', async () => {
+    const { clock, loss } = aLoss(1, { watchedMs: 0 })
+    expect(loss.pauseMs()).toBe(seconds(90))
+    await clock.advance(seconds(89))
+    expect(loss.pauseMs()).toBe(seconds(1))
+    await clock.advance(seconds(1))
+    expect(loss.pauseMs()).toBe(0)
+    expect(aLoss(1, { watchedMs: 0, pauseMs: minutes(5) }).loss.pauseMs()).toBe(minutes(5))
+    expect(aLoss(1, { watchedMs: 0, pauseMs: 0 }).loss.pauseMs()).toBe(0)
   })
 })
 

@@ -1,31 +1,49 @@
 import { Controller, type ControllerOptions } from '#controller'
 import type { EventBus } from '#events'
 import type { ClusterState } from '#model'
+import type { Presence } from './presence.ts'
 
 type Events = Pick<EventBus, 'subscribe'>
 
-/** Hears of clusters as long as it works. */
+/** Hears of clusters as long as it works, and notices where it could not. */
 export class LifeController extends Controller {
   readonly #events: Events
   readonly #heard: (clusters: Iterable<string>) => void
+  readonly #presence: Pick<Presence, 'watch'>
   #subscription: ReturnType<Events['subscribe']> | undefined
+  #watch: { readonly end: AbortController; readonly ended: Promise<void> } | undefined
 
-  constructor(events: Events, heard: (clusters: Iterable<string>) => void, options: ControllerOptions) {
+  constructor(
+    options: ControllerOptions,
+    more: {
+      readonly events: Events
+      readonly heard: (clusters: Iterable<string>) => void
+      readonly presence: Pick<Presence, 'watch'>
+    },
+  ) {
     super(options)
-    this.#events = events
-    this.#heard = heard
+    this.#events = more.events
+    this.#heard = more.heard
+    this.#presence = more.presence
   }
 
   override start(): void {
     this.#subscription ??= this.#events.subscribe((events) =>
       this.#heard(new Set(events.flatMap(({ change }) => (change.kind === 'cluster' ? [change.cluster] : [])))),
     )
+    if (!this.#watch) {
+      const end = new AbortController()
+      this.#watch = { end, ended: this.#presence.watch(end.signal) }
+    }
     super.start()
   }
 
   override async stop(): Promise<void> {
     await this.#subscription?.[Symbol.asyncDispose]()
     this.#subscription = undefined
+    this.#watch?.end.abort()
+    await this.#watch?.ended
+    this.#watch = undefined
     await super.stop()
   }
 }

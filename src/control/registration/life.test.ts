@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { leases as allLeases, type KubeObject } from '#kube'
-import { minutes, seconds } from '#model'
+import { HUB_RESTARTED, HUB_STOPPED, minutes, seconds } from '#model'
+import { silentLogger } from '#runtime'
 import { ManualClock } from '../../platform/controller/testing/manual-clock.ts'
+import { MemberIndex } from './member-index.ts'
 import { clusterLeases, managedClusters, monitored } from './objects.ts'
 import { aNode, anAgent, parts, SomeFleet } from './testing/fleet.ts'
 import {
@@ -193,7 +195,7 @@ describe('a member on our stream', () => {
   it('is unknown within 15 s, unreachable then, and available again when its agent is back', async () => {
     await start()
     await joined()
-    await passes(seconds(30))
+    await passes(seconds(90), seconds(10))
     await loses()
     await passes(seconds(3))
     await passes(seconds(11))
@@ -202,6 +204,78 @@ describe('a member on our stream', () => {
     await fleet.tells('east', { agent: anAgent(clock.now(), { epoch: 2 }) })
     await inTime(async () => expect(await available()).toBe('True ManagedClusterAvailable'))
     await inTime(async () => expect(await taints()).toEqual([]))
+  })
+
+  describe('whose hub was away', () => {
+    const names = ['m0', 'm1', 'm2']
+    const tainted = async () => (await Promise.all(names.map(taints))).filter((keys) => keys.length > 0).length
+    const allAre = async (wanted: RegExp) => {
+      for (const name of names) expect(await available(name)).toMatch(wanted)
+    }
+    const goesOn = async () => {
+      await passes(seconds(10))
+      await allAre(/^True/)
+      await passes(seconds(5))
+      await inTime(() => allAre(/^Unknown ManagedClusterStreamLost/))
+      await passes(seconds(50), seconds(5))
+      expect(await tainted()).toBe(0)
+      await fleet.tells('m0', { agent: anAgent(clock.now(), { epoch: 2 }) })
+      await inTime(async () => expect(await available('m0')).toMatch(/^True/))
+      await passes(seconds(20), seconds(5))
+      await inTime(async () => expect(await tainted()).toBe(2))
+      expect(await taints('m0')).toEqual([])
+    }
+
+    it('is unknown 15 s after the hub is there again, and not before; tainted only when it had time to come back', async () => {
+      await start()
+      for (const name of names) await joined(name)
+      await hub.stop()
+      const gone = anAgent(clock.now(), { connected: false, reason: HUB_STOPPED })
+      for (const name of names) await fleet.tells(name, { agent: gone })
+      await clock.advance(minutes(3))
+      await start()
+      // The ingester says so once it has waited for them.
+      const missing = {
+        connected: false,
+        since: clock.now(),
+        reason: HUB_RESTARTED,
+        heartbeatAt: clock.now() - minutes(3),
+      }
+      for (const name of names) await fleet.tells(name, { agent: anAgent(clock.now(), missing) })
+      await goesOn()
+      const { message } =
+        (await memberOf(api, 'm1')).status?.conditions?.find(({ type }) => type === CONDITIONS.available) ?? {}
+      expect(message).toBe(`The agent of the cluster is away: ${HUB_RESTARTED}.`)
+    })
+
+    it('is so where its process stood still and goes on', async () => {
+      let stoodStillMs = 0
+      await start({ clock: { now: () => clock.now() + stoodStillMs, sleep: (ms, signal) => clock.sleep(ms, signal) } })
+      for (const name of names) await joined(name)
+      await passes(seconds(90), seconds(10))
+      stoodStillMs = minutes(3)
+      // It finds their connections ended, as they have given it up.
+      const gone = { connected: false, since: clock.now() + stoodStillMs, reason: 'the connection ended' }
+      for (const name of names) await fleet.tells(name, { agent: anAgent(clock.now(), gone) })
+      await goesOn()
+    })
+
+    it('is not tainted while the process that serves agents is away, whoever writes taints', async () => {
+      await start()
+      for (const name of names) await joined(name)
+      await passes(seconds(90), seconds(10))
+      const gone = anAgent(clock.now(), { connected: false, reason: HUB_STOPPED })
+      for (const name of names) await fleet.tells(name, { agent: gone })
+      await passes(minutes(3), seconds(10))
+      await until(() => allAre(/^Unknown/))
+      expect(await tainted()).toBe(0)
+      const missing = { connected: false, since: clock.now(), reason: HUB_RESTARTED }
+      for (const name of names) await fleet.tells(name, { agent: anAgent(clock.now(), missing) })
+      await passes(seconds(80), seconds(10))
+      expect(await tainted()).toBe(0)
+      await passes(seconds(15), seconds(5))
+      await inTime(async () => expect(await tainted()).toBe(3))
+    })
   })
 
   it('is not lost where its agent is back within a moment', async () => {
@@ -273,6 +347,28 @@ describe('a member on our stream', () => {
     await inTime(async () => expect(await available()).toMatch(/^Unknown/))
   })
 
+  it('that is accepted anew is available since then, though its agent was there all the time', async () => {
+    await start()
+    await joined()
+    await using index = new MemberIndex({ hub: api.kube, logger: silentLogger, clock })
+    index.start()
+    for (const hubAcceptsClient of [false, true]) {
+      await passes(minutes(1), seconds(10))
+      await change(api, 'east', { spec: { hubAcceptsClient } })
+      const wanted = hubAcceptsClient ? /^True/ : /^False/
+      await inTime(async () => expect(await said(api, 'east', CONDITIONS.accepted)).toMatch(wanted))
+    }
+    await until(() =>
+      expect(index.member('east')).toMatchObject({ state: 'available', reason: 'ManagedClusterAvailable' }),
+    )
+    const conditions = (await memberOf(api, 'east')).status?.conditions ?? []
+    const [accepted = 0, told = 0] = [CONDITIONS.accepted, CONDITIONS.available].map((wanted) =>
+      Date.parse(conditions.find(({ type }) => type === wanted)?.lastTransitionTime ?? ''),
+    )
+    expect(told).toBeLessThan(accepted)
+    expect(index.member('east')?.since).toBe(accepted)
+  })
+
   it('that is denied is unknown, as its connection goes', async () => {
     await start()
     await joined()
@@ -286,7 +382,7 @@ describe('a member on our stream', () => {
     await start()
     const names = Array.from({ length: 8 }, (_, i) => `m${i}`)
     for (const name of names) await joined(name)
-    await passes(seconds(20))
+    await passes(seconds(90), seconds(10))
     for (const name of names) await loses(name)
     await passes(seconds(16))
     for (const name of names) await until(async () => expect(await available(name)).toMatch(/^Unknown/))

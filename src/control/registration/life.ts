@@ -9,13 +9,14 @@ import {
   type Reconciler,
 } from '#controller'
 import { isKubeError, type KubeClient, type ObjectKey } from '#kube'
-import { type AgentFacts, type Clock, type ClusterState, seconds } from '#model'
+import { type AgentFacts, type Clock, type ClusterState, HUB_RESTARTED, HUB_STOPPED, seconds } from '#model'
 import type { Logger } from '#runtime'
 import type { StateReader } from '#state'
 import { apiAnswerOf, graceMs, judgeClock, judgeLease, judgeStream, leaseMs, type Verdict } from './availability.ts'
 import type { MassLoss } from './mass-loss.ts'
 import { memberFacts } from './member-facts.ts'
 import { clusterLeases, conditionOf, isJudged, type Lease, type ManagedCluster, managedClusters } from './objects.ts'
+import type { Presence } from './presence.ts'
 import { labelsOf } from './rights.ts'
 import { keyOf, type SaidOf, say, versionOf } from './status.ts'
 import { taintsOf } from './taints.ts'
@@ -29,6 +30,8 @@ export interface LifeOptions {
   /** what agents on our stream tell */
   readonly state: Pick<StateReader, 'cluster' | 'availability'>
   readonly massLoss: MassLoss
+  /** while nobody watched, nobody was silent */
+  readonly presence: Pick<Presence, 'since' | 'forMs'>
   /** by whose clock a lease is old; `member` as in Open Cluster Management */
   readonly leaseClock: 'hub' | 'member'
   /** false: a member on our stream is lost by its lease, too */
@@ -59,6 +62,8 @@ export class LifeReconciler implements Reconciler {
   readonly #seen = new Map<string, Seen>()
   /** when the lease of a member on our stream is to be written next */
   readonly #leaseDue = new Map<string, number>()
+  /** members whose stream ended then, and when that was seen, by the steady clock */
+  readonly #away = new Map<string, { readonly since: number; readonly seenAt: number }>()
 
   constructor(options: LifeOptions) {
     this.#options = options
@@ -95,6 +100,7 @@ export class LifeReconciler implements Reconciler {
     if (!member) {
       this.#seen.delete(key.name)
       this.#leaseDue.delete(key.name)
+      this.#away.delete(key.name)
       return done
     }
     if (!isJudged(member)) return done
@@ -127,8 +133,12 @@ export class LifeReconciler implements Reconciler {
   }
 
   #judge(member: ManagedCluster, isDeleting: boolean): Verdict {
+    const { presence, leaseClock } = this.#options
+    const seen = this.#seen.get(member.metadata.name)
+    // While the hub stood still nobody could renew anything that it would have seen.
+    const from = leaseClock === 'hub' ? presence.since : 0
     return judgeLease({
-      lease: this.#seen.get(member.metadata.name),
+      lease: seen && { seenAt: Math.max(seen.seenAt, from) },
       isDeleting,
       graceMs: graceOf(member),
       stored: conditionOf(member, CONDITIONS.available)?.status,
@@ -151,35 +161,55 @@ export class LifeReconciler implements Reconciler {
   }
 
   async #byStream(member: ManagedCluster, state: ClusterState | undefined, signal: AbortSignal): Promise<Outcome> {
-    const { massLoss, clock, streamLoss } = this.#options
+    const { massLoss, presence, clock, streamLoss } = this.#options
     const agent = state?.agent ?? undefined
+    const now = clock.now()
     const verdict = judgeStream({
       sign: agent,
       api: state && apiAnswerOf(state),
       stored: conditionOf(member, CONDITIONS.available)?.status,
       ...(!streamLoss && { lostAfterMs: graceOf(member) }),
-      now: clock.now(),
+      watchedMs: presence.forMs(),
+      awayMs: this.#awayMs(member.metadata.name, agent),
+      now,
     })
     if (verdict.said?.status === 'Unknown') massLoss.lost(member.metadata.name)
-    if (!agent?.connected || !state) return this.#settle(member, ofAvailable(verdict), {}, signal, verdict.againMs)
+    if (!agent?.connected || !state) {
+      const holdMs = agent ? holdMsOf(agent, massLoss.returnMs, now) : 0
+      return this.#settle(member, ofAvailable(verdict), {}, signal, verdict.againMs, holdMs)
+    }
     const leaseMs = await this.#renewLease(member, signal)
     const said = [joined, ...ofAvailable(verdict), ...ofClock(member, agent.clockOffsetMs), ...ofAgents(member, agent)]
     return this.#settle(member, said, newIn(member, memberFacts(state, member.status?.clusterClaims)), signal, leaseMs)
   }
 
-  /** Writes what differs, then the taints that follow. */
+  #awayMs(cluster: string, agent: AgentFacts | undefined): number {
+    if (!agent || agent.connected) {
+      this.#away.delete(cluster)
+      return 0
+    }
+    const now = this.#options.steady.now()
+    const known = this.#away.get(cluster)
+    if (known?.since === agent.since) return now - known.seenAt
+    this.#away.set(cluster, { since: agent.since, seenAt: now })
+    return 0
+  }
+
+  /** Writes what differs, then the taints that follow. @param holdMs a loss that it shares with others taints it only then */
   async #settle(
     member: ManagedCluster,
     said: readonly SaidOf[],
     fields: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
     againMs?: number,
+    holdMs = 0,
   ): Promise<Outcome> {
     const { hub, members, clock, massLoss } = this.#options
     const now = clock.now()
     const written = await say(hub, managedClusters, member, { to: members, said, fields, now, signal })
     const available = conditionOf(written, CONDITIONS.available)
-    const pauseMs = Math.max(massLoss.pauseMs(), calmMs(available, now))
+    // Only who is lost may be back in a moment; of one that never came, or says itself what it lacks, nothing is waited for.
+    const pauseMs = available?.status === 'Unknown' ? Math.max(massLoss.pauseMs(), calmMs(available, now), holdMs) : 0
     if (!written.metadata.deletionTimestamp) {
       const taints = taintsOf(written.spec?.taints ?? [], available?.status, {
         mayAdd: pauseMs === 0,
@@ -244,11 +274,18 @@ export class LifeReconciler implements Reconciler {
 
 /** Whether it is one of many that are lost together shows in a moment: until then it is not tainted. */
 const TOGETHER_MS = seconds(3)
-function calmMs(available: Condition | undefined, now: number): number {
-  if (available?.status !== 'Unknown') return 0
-  const leftMs = Date.parse(available.lastTransitionTime) + TOGETHER_MS - now
-  return leftMs > 0 ? Math.min(leftMs, TOGETHER_MS) : 0
+const calmMs = ({ lastTransitionTime }: Condition, now: number): number =>
+  leftOf(TOGETHER_MS, Date.parse(lastTransitionTime), now)
+
+/** Where the process that serves agents was away, and this one was not. */
+function holdMsOf({ reason, since }: Pick<AgentFacts, 'reason' | 'since'>, returnMs: number, now: number): number {
+  if (reason === HUB_STOPPED) return returnMs
+  return reason === HUB_RESTARTED ? leftOf(returnMs, since, now) : 0
 }
+
+/** Of a span since then, at most all of it. */
+const leftOf = (spanMs: number, since: number, now: number): number =>
+  Math.min(spanMs, Math.max(0, since + spanMs - now))
 
 const graceOf = (member: ManagedCluster): number => graceMs(member.spec?.leaseDurationSeconds)
 

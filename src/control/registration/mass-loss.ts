@@ -1,23 +1,28 @@
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
+import type { Presence } from './presence.ts'
 
 const TOGETHER_MS = seconds(30)
 /** Fewer are never called a mass. */
 const MASS = 5
 const MASS_SHARE = 0.2
+/** An agent tries at least once a minute, at each address of its hub: so long it has to come back to one that was away. */
+const AGENTS_RETURN_MS = seconds(90)
 
 export interface MassLossOptions {
   /** members whose life is judged */
   readonly members: () => number
-  /** how long nobody is tainted after many were lost at once, ms; default 1 min */
+  /** how long nobody is tainted after many were lost at once, ms; default 1 min, and 0: never held back */
   readonly pauseMs?: number
+  readonly presence: Pick<Presence, 'forMs'>
   readonly clock: Clock
   readonly logger: Logger
 }
 
 /**
  * Notices that many members are lost at once: then it is more likely the way to them, or the hub, than each of them. All of
- * them are said to be unknown, and none is tainted for a while, so that nothing is moved away from them for it.
+ * them are said to be unknown, and none is tainted for a while, so that nothing is moved away from them for it. Where the hub
+ * itself was away, by its start or as it stood still, all of them are lost at once, however many they are.
  */
 export class MassLoss {
   readonly #options: MassLossOptions
@@ -45,8 +50,14 @@ export class MassLoss {
 
   /** How long nobody is tainted from now on, ms; 0: no longer. */
   pauseMs(): number {
-    const { clock, pauseMs = minutes(1) } = this.#options
-    const leftMs = this.#until - clock.now()
-    return leftMs > 0 ? Math.min(leftMs, pauseMs) : 0
+    const { clock, presence, pauseMs = minutes(1) } = this.#options
+    const leftMs = Math.min(this.#until - clock.now(), pauseMs)
+    return Math.max(0, leftMs, this.returnMs - presence.forMs())
+  }
+
+  /** How long members have to come back where the hub was away, before they are tainted, ms. */
+  get returnMs(): number {
+    const { pauseMs = minutes(1) } = this.#options
+    return pauseMs === 0 ? 0 : Math.max(pauseMs, AGENTS_RETURN_MS)
   }
 }

@@ -11,6 +11,8 @@ import {
   countInRanges,
   FleetError,
   type HoleCause,
+  HUB_RESTARTED,
+  HUB_STOPPED,
   invariant,
   type Loss,
   missingFrom,
@@ -117,7 +119,7 @@ export class Ingester implements AsyncDisposable {
   }
   /** no sequence below was ever given to a cluster that is gone: a late batch of it never hides a new one */
   #sequenceFloor = 0
-  /** clusters whose agent was connected to a former process and has not been heard of since */
+  /** clusters whose agent was connected to a former process, to its end, and has not been heard of since */
   readonly #unheard = new Set<ClusterName>()
   readonly #closing = new AbortController()
   #givingUp: Promise<void> | undefined
@@ -580,7 +582,7 @@ export class Ingester implements AsyncDisposable {
       const [live, known] = [this.#ledger.live(name), state.cluster(name)]
       const isThere = known?.origin === live?.origin && known?.sequence === live?.sequence
       if (!onTheirWay.has(name) && !isThere) entry.baseMissing = true
-      if (entry.agent?.connected) this.#unheard.add(name)
+      if (entry.agent?.connected || entry.agent?.reason === HUB_STOPPED) this.#unheard.add(name)
       // The last round of a former process, whether or not it left samples: it told why not.
       const ends = [...this.#ledger.known(name, 0).covered].flatMap(([, spans]) => spans.at(-1)?.[1] ?? [])
       // The ledger knows what state may be yet to see; a former one did not note it.
@@ -605,9 +607,9 @@ export class Ingester implements AsyncDisposable {
       if (this.#closing.signal.aborted) return
       const agent = this.#entries.get(cluster)?.agent
       if (!agent) continue
-      const reason = 'the hub was restarted, and the agent has not come back since'
+      const gone = { ...agent, connected: false, since: this.#clock.now(), reason: HUB_RESTARTED }
       try {
-        await this.agent(cluster, { ...agent, connected: false, since: this.#clock.now(), reason })
+        await this.agent(cluster, gone)
       } catch (error) {
         this.#logger.warn({ cluster, error }, 'it could not be noted that an agent has not come back')
       }

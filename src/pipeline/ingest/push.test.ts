@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import { samplesOf } from '#history'
 import type { Batch, Change, Loss, NodeSnapshot, Part } from '#model'
-import { StoreUnavailableError, systemClock } from '#model'
+import { HUB_RESTARTED, HUB_STOPPED, StoreUnavailableError, systemClock } from '#model'
 import { type LogDamage, type LogOptions, Metrics, openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import { batchFromOriginal, encodeRequest, originalFromBatch, readOriginal } from '#wire'
@@ -450,6 +450,24 @@ describe('facts of an agent', () => {
       reason: 'the hub was restarted, and the agent has not come back since',
     })
     expect(hub.state.cluster('east')?.agent?.connected).toBe(true)
+  })
+
+  it('say the same of one whose stream the hub ended as it stopped, once, and nothing of one that was away before', async () => {
+    const restart = async (now: number): Promise<void> => {
+      const clock = { now: () => now, sleep: () => Promise.resolve() }
+      await using hub = await aHub({ clock })
+      await eventually('it is given up', () => hub.state.cluster('west')?.agent?.reason === HUB_RESTARTED)
+      expect(hub.state.cluster('west')?.agent?.since).toBe(NOW)
+      expect(hub.state.cluster('east')?.agent?.reason).toBe('the connection ended')
+    }
+    {
+      await using hub = await aHub()
+      await hub.ingester.connect(east, facts())
+      await hub.ingester.agent(west, anAgent({ connected: false, reason: HUB_STOPPED }))
+      await hub.ingester.agent(east, anAgent({ connected: false, reason: 'the connection ended' }))
+    }
+    await restart(NOW)
+    await restart(NOW + 1)
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Batch, type Part, type Plan, seconds } from '#model'
+import { type Batch, HUB_STOPPED, type Part, type Plan, seconds } from '#model'
 import { decodePlan } from '#wire'
 import { aBatch, aNode, complete, west } from '../../state/test/fleet-words.ts'
 import { eventually } from '../../state/test/redis-server.ts'
@@ -244,7 +244,9 @@ describe('an agent of ours', () => {
     for (let sequence = 1; sequence <= 8; sequence++) agent.push(live(sequence, nodes('n1')))
     await agent.next('ack')
     await hub.server[Symbol.asyncDispose]()
-    expect(await agent.next('goodbye')).toMatchObject({ code: 'stopping' })
+    expect(await agent.next('goodbye')).toMatchObject({ code: 'stopping', message: 'the hub is stopping' })
+    // What is read of it, maybe by the next hub, stays true until the agent is back.
+    expect(hub.server.agents.facts('west')).toMatchObject({ connected: false, reason: HUB_STOPPED })
   })
 
   it('is given up when two of them share one identity: both are slowed down, and the page is told', async () => {

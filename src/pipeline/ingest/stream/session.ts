@@ -1,4 +1,4 @@
-import { type AgentFacts, type ClusterName, type FleetError, ORIGINAL_ORIGIN } from '#model'
+import { type AgentFacts, type ClusterName, type FleetError, HUB_STOPPED, ORIGINAL_ORIGIN } from '#model'
 import { type ConnectRequest, decodeRequest, type HealthReport, type JoinRequest, type RegisterRequest } from '#wire'
 import { ClusterNotConnectedError } from '../errors.ts'
 import { grpcStatus } from '../line/grpc-status.ts'
@@ -114,7 +114,7 @@ export class Session {
   }
 
   #reason(now: number): string {
-    if (this.#phase.tag === 'leaving') return this.#phase.farewell.message
+    if (this.#phase.tag === 'leaving') return whyOf(this.#phase.farewell)
     if (this.#phase.tag === 'ended') return this.#phase.reason
     const doubt = this.#opened?.stream.registered.place.doubt
     return doubt && now < doubt.until ? doubt.message : ''
@@ -332,16 +332,19 @@ export class Session {
     if (status !== grpcStatus.ok && this.#opened?.stream.registered.protocol !== 'original')
       this.#effects.send({ case: 'goodbye', value: { code, message, retryAfterMs } })
     this.#effects.add({ kind: 'end', status, code, message })
-    this.#ended(message)
+    this.#ended(whyOf({ code, message }))
   }
 
   #ended(reason: string) {
-    const message = this.#phase.tag === 'leaving' ? this.#phase.farewell.message : reason
-    this.#phase = { tag: 'ended', reason: message }
+    this.#phase = { tag: 'ended', reason: this.#phase.tag === 'leaving' ? whyOf(this.#phase.farewell) : reason }
     this.#inFlight.clear()
     this.#effects.add({ kind: 'facts', now: true })
   }
 }
+
+/** What stays to be read once the stream is over. */
+const whyOf = ({ code, message }: Pick<Farewell, 'code' | 'message'>): string =>
+  code === 'stopping' ? HUB_STOPPED : message
 
 const statusOf: Readonly<Record<(JoinStep & { readonly kind: 'over' })['code'], number>> = {
   join_refused: grpcStatus.permissionDenied,
