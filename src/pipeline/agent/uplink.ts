@@ -72,6 +72,8 @@ export interface UplinkStatus {
   readonly sentBatches: number
 }
 
+/** Whoever waits for a hub to come back sees soon that the agent goes on trying; a log of days stays short. */
+const SAID_AGAIN_MS = 15_000
 const MIN_COMPRESSED_BYTES = 256
 const STOP_MS = 2_000
 const MAX_VIEWS = 3
@@ -147,7 +149,7 @@ export class Uplink {
   constructor(options: UplinkOptions) {
     this.#options = options
     this.#instance = options.name ?? agentName()
-    this.#seldom = new Seldom(() => options.monotonic.now())
+    this.#seldom = new Seldom(() => options.monotonic.now(), SAID_AGAIN_MS)
     options.buffer.inFlight = (sequence) => this.#isInFlight(sequence)
   }
 

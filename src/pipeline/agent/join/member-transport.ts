@@ -40,7 +40,10 @@ export interface MemberTransport extends Transport {
   reopen(): void
 }
 
-/** Each address of the hub in turn: the next one where the last could not be reached. Asked at each attempt who we are. */
+/**
+ * Each address of the hub once in an attempt, from where the last one led on: a hub that moved is found by the first attempt
+ * after it is there. Asked at each attempt who we are.
+ */
 export function memberTransport(ends: () => MemberEnds, options: MemberTransportOptions = {}): MemberTransport {
   const { userAgent, onRefused, why, now = () => performance.now() } = options
   let turn = 0
@@ -58,32 +61,40 @@ export function memberTransport(ends: () => MemberEnds, options: MemberTransport
       // Others than before: from the first of them on.
       if (addresses !== tried) turn = 0
       tried = addresses
-      const next = addresses[turn % addresses.length]
-      if (next === undefined) throw new JoinError('no_membership', 'the identity names no address of a hub')
-      const way = grpcTransport({
-        address: next,
-        tls: () => tlsOf(ends()),
-        ...(userAgent !== undefined && { userAgent }),
-      })
-      try {
-        const link = await way.open(signal)
-        lostAt = undefined
-        address = next
-        open = watched(link, options)
-        return open
-      } catch (error) {
-        turn++
-        if (!(error instanceof LinkError)) throw error
-        if (isRefusal(error)) {
-          onRefused?.()
-          const told = turnedDown(why?.(), error)
-          if (told) throw told
+      const faults: LinkError[] = []
+      for (let left = addresses.length; left > 0; left--) {
+        const next = addresses[turn % addresses.length] ?? ''
+        const way = grpcTransport({
+          address: next,
+          tls: () => tlsOf(ends()),
+          ...(userAgent !== undefined && { userAgent }),
+        })
+        try {
+          const link = await way.open(signal)
+          lostAt = undefined
+          address = next
+          open = watched(link, options)
+          return open
+        } catch (error) {
+          if (!(error instanceof LinkError) || signal.aborted) throw error
+          turn++
+          if (isRefusal(error)) {
+            onRefused?.()
+            const told = turnedDown(why?.(), error)
+            if (told) throw told
+          }
+          faults.push(asOfMember(error, next, ends()))
         }
-        if (!isLost(error)) lostAt = undefined
-        else lostAt ??= now()
-        const isLong = lostAt !== undefined && now() - lostAt >= MOVED_AFTER_MS
-        throw asOfMember(error, next, ends(), isLong)
       }
+      const [first, ...others] = faults
+      if (!first) throw new JoinError('no_membership', 'the identity names no address of a hub')
+      if (!faults.every(isLost)) lostAt = undefined
+      else lostAt ??= now()
+      const isLong = lostAt !== undefined && now() - lostAt >= MOVED_AFTER_MS
+      if (others.length === 0 && !isLong) throw first
+      const said = [...faults.map(({ message }) => message), ...(isLong ? [movedWords(ends())] : [])]
+      const { fault } = faults.find((one) => !isLost(one)) ?? first
+      throw new LinkError(fault, said.join('; '), { cause: first })
     },
     reopen() {
       void open?.[Symbol.asyncDispose]()
@@ -134,10 +145,9 @@ const turnedDown = (why: string | undefined, cause: unknown): LinkError | undefi
 const isLost = ({ fault }: LinkError): boolean =>
   fault === 'refused' || fault === 'unreachable' || fault === 'unknown_ca'
 
-/** What helps a member, which has no settings of its hub. @param isLong no address led to the hub for long */
-function asOfMember(error: LinkError, address: string, ends: MemberEnds, isLong: boolean): LinkError {
-  const said = (sentence: string) =>
-    new LinkError(error.fault, isLong ? `${sentence}; ${movedWords(ends)}` : sentence, { cause: error })
+/** What helps a member, which has no settings of its hub. */
+function asOfMember(error: LinkError, address: string, ends: MemberEnds): LinkError {
+  const said = (sentence: string) => new LinkError(error.fault, sentence, { cause: error })
   if (error.fault === 'unknown_ca' && ends.roots !== '')
     return said(
       `the certificate of ${address} is of none of the authorities that the hub told of: its CA was replaced without an overlap, or something stands in between; on the hub, hand out the former CA beside the new one, or let the cluster join anew (\`clusterpulse connect ${ends.cluster ?? 'NAME'}\`)`,
@@ -146,7 +156,7 @@ function asOfMember(error: LinkError, address: string, ends: MemberEnds, isLong:
     return said(
       `the certificate that ${address} shows is for other names; on the hub, name this address in INGESTER_ADVERTISE, or show a certificate that has it`,
     )
-  return isLong ? said(error.message) : error
+  return error
 }
 
 /** All that can be known here of a hub that is nowhere. */
