@@ -72,6 +72,17 @@ describe('the place of a cluster', () => {
     expect(contested()).toBe(1)
   })
 
+  it('is in doubt no longer than the other is waited for, where that one says when it comes back', () => {
+    const { clock, enter } = aTable()
+    const takes = (instance: string) => enter('a', '10.0.0.1', instance).doubt
+    takes('original')
+    takes('copy')
+    const leftMs = (takes('original')?.until ?? 0) - clock.now()
+    // It was told to wait for a minute; its next try comes within another.
+    expect(leftMs).toBeGreaterThan(2 * MINUTE_MS)
+    expect(leftMs).toBeLessThan(3 * MINUTE_MS)
+  })
+
   it('is told by names that people find: that of the log, and the key that the request showed', () => {
     const { enter } = aTable()
     const shop = () => enter('a', '10.0.0.1', 'shop-1-0a1b2c3d', '3f9a'.repeat(16))

@@ -36,6 +36,8 @@ interface Entry {
 }
 
 const FLIP_MEMORY_MS = 10 * 60_000
+/** An agent of ours that was made to wait is back so soon after it; it tries each minute. */
+const RETURN_MS = 1.5 * 60_000
 
 export interface PlacesOptions {
   readonly clock: Clock
@@ -150,8 +152,9 @@ export class Places implements Agents {
     const pauseMs = Math.min(300_000, 15_000 * 2 ** Math.min(returned, 5))
     this.#options.logger.warn({ cluster, agents: [from, to], pauseMs }, 'two agents use one identity')
     this.#options.onContested()
-    // One that stays away for longer than it is made to wait is gone.
-    return { doubt: { message, until: now + FLIP_MEMORY_MS }, pauseMs }
+    // One that stays away for longer than it is made to wait is gone. An original comes back when it likes.
+    const isPaced = entry.peer.instance !== ''
+    return { doubt: { message, until: now + (isPaced ? pauseMs + RETURN_MS : FLIP_MEMORY_MS) }, pauseMs }
   }
 }
 
