@@ -5,10 +5,10 @@ import { join as path } from 'node:path'
 import { IdentityFiles, IdentitySecret, type IdentityStore, join } from '#agent'
 import { type ClusterAccess, createKubeClient } from '#kube'
 import { agentRightsText, FleetError, OBSERVE } from '#model'
-import { createLogger, keepPrivate, lockDirectory, Metrics, startParts } from '#runtime'
+import { createLogger, keepPrivate, lockDirectory, Metrics } from '#runtime'
 import { decodeJoinText } from '#wire'
 import { type AgentConfig, type Env, readJoinConfig } from './config.ts'
-import { probesPart } from './probes.ts'
+import { agentProbes } from './probes.ts'
 import { type HeldRights, heldRights } from './rights.ts'
 import { clusterAccess, runAgent } from './run.ts'
 
@@ -54,18 +54,31 @@ export async function runJoin({ token, env, flags = {}, version, say }: RunJoinO
   const ended = (signal: NodeJS.Signals) =>
     stop.abort(new Error(`ended by ${signal} while it waited; begun again it goes on`))
   process.once('SIGTERM', ended).once('SIGINT', ended)
+  // While it waits, maybe for days, the process says that it lives and what it waits for; and where, it says once.
+  let waitsFor = 'it asks to become a member'
+  const probes = agentProbes({
+    ...{ address: first.healthAddress, metrics: new Metrics(), version },
+    logger: createLogger(first.logLevel, { role: 'agent', version }),
+    about: { status: () => undefined, waitsFor: () => waitsFor },
+  })
+  const told = (sentence: string) => {
+    waitsFor = sentence
+    say(sentence)
+  }
   try {
+    await probes.start()
     // A manifest that is printed and applied again brings another token: who is a member stays who it is.
     const isKept = first.identitySecret && token === undefined && (await store.identity.member()) !== undefined
-    const identity = await answering(first, version, say, (told) =>
-      join(isKept ? undefined : text, { store: store.identity, version, say: told, signal: stop.signal }),
-    )
+    const asked = isKept ? undefined : text
+    const identity = await join(asked, { store: store.identity, version, say: told, signal: stop.signal })
     process.off('SIGTERM', ended).off('SIGINT', ended)
     const { config, warnings } = named(identity.cluster, identity.hub.addresses[0] ?? '')
-    await runAgent({ config, warnings, version, member: { identity, store: store.identity, rights } })
+    await runAgent({ config, warnings, version, probes, member: { identity, store: store.identity, rights } })
   } catch (error) {
     if (!stop.signal.aborted) throw error
     say('stopped; begun again, `clusterpulse join` goes on where it was')
+  } finally {
+    await probes.stop()
   }
 }
 
@@ -92,32 +105,6 @@ async function openStore(
   // Until the process ends: a lock whose holder is gone is taken over.
   const lock = await lockDirectory(directory)
   return { identity: new IdentityFiles(directory), [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose]() }
-}
-
-/** While it waits, maybe for days, the process says that it lives and what it waits for. */
-async function answering<T>(
-  config: AgentConfig,
-  version: string,
-  say: (sentence: string) => void,
-  work: (say: (sentence: string) => void) => Promise<T>,
-): Promise<T> {
-  const logger = createLogger(config.logLevel, { role: 'agent', version })
-  let waitsFor = 'it asks to become a member'
-  const probes = probesPart({
-    ...{ address: config.healthAddress, metrics: new Metrics(), logger, version },
-    status: () => undefined,
-    waitsFor: () => waitsFor,
-    onListening: () => undefined,
-  })
-  const running = await startParts([probes], { logger })
-  try {
-    return await work((sentence) => {
-      waitsFor = sentence
-      say(sentence)
-    })
-  } finally {
-    await running.stop()
-  }
 }
 
 /** As kubectl finds it, where nothing else is said and this is no pod. */

@@ -3,9 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Metrics, silentLogger } from '#runtime'
 import { readJoinConfig } from './config.ts'
-import { probesPart } from './probes.ts'
+import { agentProbes } from './probes.ts'
 
-const signal = new AbortController().signal
 const stranger = createServer((_, response) => response.end('somebody else'))
 let taken = 0
 beforeEach(async () => {
@@ -15,28 +14,37 @@ beforeEach(async () => {
 afterEach(() => new Promise((resolve) => stranger.close(resolve)))
 
 describe('the probes of an agent', () => {
-  const beside = (orFree: boolean) => {
-    let port = 0
-    const part = probesPart({
+  const beside = (orFree: boolean) =>
+    agentProbes({
       ...{ address: { host: '127.0.0.1', port: taken, orFree }, metrics: new Metrics(), logger: silentLogger },
-      ...{ status: () => undefined, version: '1' },
-      onListening: (one) => {
-        port = one
-      },
+      ...{ about: { status: () => undefined, waitsFor: () => 'it waits' }, version: '1' },
     })
-    return { part, port: () => port }
-  }
 
   it('are on a free port where another program has theirs and nobody asked for it', async () => {
-    const { part, port } = beside(true)
-    await part.start(signal)
-    expect(port()).not.toBe(taken)
-    expect(await (await fetch(`http://127.0.0.1:${port()}/healthz`)).json()).toMatchObject({ status: 'ok' })
-    await part.stop()
+    const probes = beside(true)
+    await probes.start()
+    expect(probes.port).not.toBe(taken)
+    expect(await (await fetch(`http://127.0.0.1:${probes.port}/healthz`)).json()).toMatchObject({ status: 'ok' })
+    await probes.stop()
+  })
+
+  it('stay where they are when waiting ends, though the usual port is free by then', async () => {
+    const probes = beside(true)
+    await probes.start()
+    const { port } = probes
+    const readiness = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).json()
+    expect(await readiness()).toMatchObject({ error: 'it waits' })
+    await new Promise((resolve) => stranger.close(resolve))
+    probes.tellOf({ status: () => undefined, waitsFor: () => 'it is a member' })
+    await probes.start()
+    expect(probes.port).toBe(port)
+    expect(await readiness()).toMatchObject({ error: 'it is a member' })
+    await probes.stop()
+    await expect(readiness()).rejects.toThrow()
   })
 
   it('say which port is taken, where it was asked for', async () => {
-    await expect(Promise.resolve(beside(false).part.start(signal))).rejects.toThrow(
+    await expect(beside(false).start()).rejects.toThrow(
       `port ${taken} is taken by another program; choose another with HEALTH_ADDRESS`,
     )
   })

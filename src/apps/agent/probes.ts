@@ -6,22 +6,25 @@ import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, type Par
 import type { AgentConfig } from './config.ts'
 import type { InventoryReport } from './inventory-options.ts'
 
-export interface ProbesOptions {
-  readonly address: AgentConfig['healthAddress']
-  readonly metrics: Metrics
-  readonly logger: Logger
+/** What the answers are about. */
+export interface Probed {
+  /** undefined before the agent is open */
+  readonly status: () => AgentStatus | undefined
   /** how inventory is doing; absent: it is not collected */
   readonly inventory?: () => InventoryReport
   /** false: inventory alone says whether we are ready. Default true */
   readonly hasHub?: boolean
-  /** undefined before the agent is open */
-  readonly status: () => AgentStatus | undefined
   /** for people, where there is no agent yet; default: nothing was collected yet */
   readonly waitsFor?: () => string
+}
+
+export interface ProbesOptions {
+  readonly address: AgentConfig['healthAddress']
+  readonly metrics: Metrics
+  readonly logger: Logger
+  readonly about: Probed
   /** of this program, for both answers */
   readonly version: string
-  /** told the port that was taken */
-  readonly onListening: (port: number) => void
 }
 
 class HealthPortTakenError extends FleetError {
@@ -30,23 +33,27 @@ class HealthPortTakenError extends FleetError {
   readonly retryable = true
 }
 
+/** Listens once, from when its process may be asked to its end: who waits to become a member is found where the member is. */
+export interface Probes extends Part {
+  /** Begins to listen, and says where; once, however often it is asked. */
+  start(): Promise<void>
+  /** undefined before it listens */
+  readonly port: number | undefined
+  readonly metrics: Metrics
+  /** From now on the answers are about this. */
+  tellOf(about: Probed): void
+}
+
 /**
  * `/healthz`: the process lives; it also tells of a disk that takes nothing, which a restart would not cure. `/readyz`: one
  * round was collected, whether the hub answers or not; without a hub: inventory runs, or waits for what it says. `/metrics`: the
  * Prometheus text format.
  */
-export function probesPart({
-  address,
-  metrics,
-  logger,
-  status,
-  waitsFor,
-  version,
-  onListening,
-  inventory,
-  hasHub = true,
-}: ProbesOptions): Part {
+export function agentProbes({ address, metrics, logger, version, ...options }: ProbesOptions): Probes {
+  let { about } = options
+  let at: number | undefined
   const isReady = () => {
+    const { status, inventory, hasHub = true } = about
     const { collection } = status() ?? {}
     return hasHub
       ? collection !== undefined && collection.rounds > collection.failedRounds
@@ -55,6 +62,7 @@ export function probesPart({
   const handler: RequestListener = (request, response) => {
     const answer = (code: number, body: object) =>
       response.writeHead(code, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
+    const { status, waitsFor, inventory, hasHub = true } = about
     const now = status()
     switch (request.url?.split('?')[0]) {
       case '/healthz':
@@ -91,28 +99,38 @@ export function probesPart({
   boundConnections(server, { listener: 'HEALTH_ADDRESS', max: 256, logger, metrics })
   return {
     name: 'probes',
+    metrics,
+    get port() {
+      return at
+    },
+    tellOf(next) {
+      about = next
+    },
     async start() {
-      const { host, port, orFree = false } = address
-      const moved = (free: number) => {
-        logger.info(
-          { taken: port, port: free },
-          '/healthz, /readyz and /metrics are on a free port, as theirs is taken',
-        )
-        return free
-      }
-      const isTaken = (error: NodeJS.ErrnoException) => error.code === 'EADDRINUSE'
-      const listening = await listen(server, host, port).catch((error: NodeJS.ErrnoException) => {
-        if (isTaken(error) && orFree) return listen(server, host, 0).then(moved)
-        const sentence = `port ${port} is taken by another program; choose another with HEALTH_ADDRESS`
-        throw isTaken(error) ? new HealthPortTakenError(sentence, { cause: error }) : error
-      })
-      onListening(listening)
+      if (at !== undefined) return
+      at = await listenAt(server, address)
+      logger.info(
+        { port: at, ...(address.port !== 0 && at !== address.port && { taken: address.port }) },
+        'serves /healthz, /readyz and /metrics',
+      )
     },
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
       }),
+  }
+}
+
+/** @throws HealthPortTakenError where another program has the port, and no other one does */
+async function listenAt(server: Server, { host, port, orFree = false }: AgentConfig['healthAddress']): Promise<number> {
+  try {
+    return await listen(server, host, port)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    if (orFree) return listen(server, host, 0)
+    const sentence = `port ${port} is taken by another program; choose another with HEALTH_ADDRESS`
+    throw new HealthPortTakenError(sentence, { cause: error })
   }
 }
 

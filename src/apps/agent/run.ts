@@ -36,12 +36,14 @@ import {
 } from '#runtime'
 import type { AgentConfig } from './config.ts'
 import { inventoryPart, noInventory } from './inventory-part.ts'
-import { probesPart } from './probes.ts'
+import { agentProbes, type Probes } from './probes.ts'
 
 export interface RunOptions {
   readonly config: AgentConfig
   readonly warnings: readonly string[]
   readonly version: string
+  /** what listens already, where this process waited before; default: opened here */
+  readonly probes?: Probes
   /** who we are by certificate, where this machine joined, where that is kept, and what we may change on the cluster */
   readonly member?: {
     readonly identity: MemberIdentity
@@ -63,13 +65,13 @@ class NoClusterAccessError extends FleetError {
  * Runs the agent until SIGTERM or SIGINT; a second signal ends the process at once.
  * @throws FleetError where it cannot start: no way into a cluster, the buffer held by another process, the port taken
  */
-export async function runAgent({ config, warnings, version, member }: RunOptions): Promise<void> {
+export async function runAgent({ config, warnings, version, member, ...options }: RunOptions): Promise<void> {
   const logger = createLogger(config.logLevel, { role: 'agent', version, cluster: config.cluster })
   for (const warning of warnings) logger.warn({}, warning)
   await keepPrivate(config.buffer.directory)
   const ours = { ...BUFFER_FORMAT, program: version }
   const claimBuffer = await claimFormat(config.buffer.directory, { what: "agent's buffer", ours, logger })
-  const metrics = new Metrics()
+  const metrics = options.probes?.metrics ?? new Metrics()
   countBuild(metrics, version)
   const stopAsked = signalled()
   let agent: Agent | undefined
@@ -130,16 +132,13 @@ export async function runAgent({ config, warnings, version, member }: RunOptions
       await kube?.[Symbol.asyncDispose]()
     },
   }
-  const probes = probesPart({
-    address: config.healthAddress,
-    metrics,
-    logger,
+  const about = {
     status: () => agent?.status(),
     ...(inventory && { inventory: () => inventory.report() }),
     hasHub,
-    version,
-    onListening: (port) => logger.info({ port }, 'serves /healthz, /readyz and /metrics'),
-  })
+  }
+  const { probes = agentProbes({ address: config.healthAddress, metrics, logger, about, version }) } = options
+  probes.tellOf(about)
   const parts = [probes, ...(hasHub ? [collecting] : []), ...(inventory ? [inventory.part] : [])]
   const running = await startParts(parts, { logger })
   if (hasHub)
