@@ -253,19 +253,19 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       { type: 'HubAcceptedManagedCluster', status: 'True', reason: 'A', message: 'Accepted', since: now - DAY_MS },
       { type: 'ManagedClusterConditionAvailable', status: 'Unknown', reason: 'Lost', message: '', since: now - 60_000 },
     ]
-    const lost = { state: 'unknown', available: 'Unknown', reason: 'ManagedClusterStreamLost' } as const
+    const lost = { state: 'lost', available: 'Unknown', reason: 'ManagedClusterStreamLost' } as const
     const served = new SomeMembers(
       [
         aMember('fine', { certificate: certificate(25) }),
         aMember('gone', { ...lost, conditions, taints: ['unreachable:NoSelect'], certificate: certificate(3) }),
         aMember('ill', {
-          state: 'unavailable',
+          state: 'unreachable',
           available: 'False',
           claims: { 'id.k8s.io': 'x' },
           capacity: { cpu: '4' },
         }),
-        aMember('leaves', { state: 'leaving' }),
-        aMember('new', { state: 'unknown', joined: false, available: null }),
+        aMember('leaves', { state: 'detaching' }),
+        aMember('new', { state: 'not joined yet', joined: false, available: null }),
         aMember('no', { state: 'denied', accepted: false }),
       ],
       [
@@ -299,7 +299,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     const names = Array.from({ length: 100 }, (_, place) => `edge-${String(place).padStart(3, '0')}`)
     const lost = (name: string) =>
       aMember(name, {
-        ...{ state: 'unknown', available: 'Unknown', reason: 'ManagedClusterStreamLost', since: now - 3 * 60_000 },
+        ...{ state: 'lost', available: 'Unknown', reason: 'ManagedClusterStreamLost', since: now - 3 * 60_000 },
       })
     const late = ['north', 'south'].map((name) =>
       aMember(name, { certificate: { from: now - 27 * DAY_MS, until: now + 3 * DAY_MS } }),

@@ -52,7 +52,7 @@ export type {
   TypeView,
 } from '../../src/contract/http/index.ts'
 export { ApiProblem, applyRows, type Client, createClient, noRows } from '../../src/contract/http/index.ts'
-export type { Absence, Health, MemberDecision, MetricUnit } from '../../src/contract/model/index.ts'
+export type { Absence, Health, MemberDecision, MemberState, MetricUnit } from '../../src/contract/model/index.ts'
 export {
   absenceOf,
   absenceOfRead,

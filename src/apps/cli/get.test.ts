@@ -194,7 +194,7 @@ describe('clusterpulse get --set', () => {
   })
 
   it('keeps to the members that are in the set, and says what is in none', async () => {
-    const asks = aMember('asks', { state: 'pending', accepted: false, sets: ['prod'] })
+    const asks = aMember('asks', { state: 'not accepted yet', accepted: false, sets: ['prod'] })
     const members = new SomeMembers([
       asks,
       aMember('east', { sets: ['prod'] }),
@@ -239,7 +239,13 @@ describe('clusterpulse get members', () => {
   })
 
   it('tells who is one, and who asks to be', async () => {
-    const asks = { state: 'pending', accepted: false, joined: false, available: null, kubernetesVersion: null } as const
+    const asks = {
+      state: 'not accepted yet',
+      accepted: false,
+      joined: false,
+      available: null,
+      kubernetesVersion: null,
+    } as const
     const members = new SomeMembers([aMember('asks', asks), aMember('east')])
     await using world = await aWorld({}, { members })
     const server = await world.server.start()
@@ -250,7 +256,7 @@ describe('clusterpulse get members', () => {
     const lines = text.trimEnd().split('\n')
     expect(lines.map((line) => line.split(/ {2,}/).slice(0, 5))).toEqual([
       ['NAME', 'STATE', 'ACCEPTED', 'JOINED', 'AVAILABLE'],
-      ['asks', 'pending', 'false', 'false', '-'],
+      ['asks', 'not accepted yet', 'false', 'false', '-'],
       ['east', 'available', 'true', 'true', 'True'],
     ])
   })

@@ -1,10 +1,23 @@
 import type { ClusterState } from './fleet.ts'
 
+/**
+ * How a member is, in the words that people read of it everywhere: nobody decided; denied; none of its certificates counts; being
+ * deleted; accepted and not come; and of one that came what is known of it: its API server does not answer, nothing is heard of it.
+ */
+export type MemberState =
+  | 'not accepted yet'
+  | 'denied'
+  | 'revoked'
+  | 'detaching'
+  | 'not joined yet'
+  | 'available'
+  | 'unreachable'
+  | 'lost'
+
 /** A member of the hub, or a cluster that asks to be one, as lists show it. Times in ms since the Unix epoch. */
 export interface MemberFacts {
   readonly name: string
-  /** `pending` nobody decided; `denied`; `revoked` none of its certificates counts; `leaving` it is being deleted; an accepted one by what is known of it */
-  readonly state: 'pending' | 'denied' | 'revoked' | 'leaving' | 'available' | 'unavailable' | 'unknown'
+  readonly state: MemberState
   readonly accepted: boolean
   readonly joined: boolean
   /** True, False, Unknown; null: nothing was ever said */
@@ -12,7 +25,7 @@ export interface MemberFacts {
   /** why, for programs and for people; '' where nothing was said */
   readonly reason: string
   readonly message: string
-  /** since when it is so; null where nothing was said */
+  /** since when it is so, and not before it was accepted; null where nothing was said */
   readonly since: number | null
   readonly createdAt: number | null
   /** sets it is in, sorted */

@@ -1,6 +1,6 @@
 import { Informer } from '#controller'
 import type { KubeClient } from '#kube'
-import type { Clock, MemberFacts, MemberReader } from '#model'
+import type { Clock, MemberFacts, MemberReader, MemberState } from '#model'
 import type { Logger } from '#runtime'
 import { certificateLifeOf, isRevoked } from './certificate-life.ts'
 import {
@@ -75,14 +75,15 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
   }
 }
 
-/** What is known of a member in one word. */
-export function stateOf(member: ManagedCluster): MemberFacts['state'] {
-  if (member.metadata.deletionTimestamp) return 'leaving'
+export function stateOf(member: ManagedCluster): MemberState {
+  if (member.metadata.deletionTimestamp) return 'detaching'
   if (isRevoked(member)) return 'revoked'
   const accepted = conditionOf(member, CONDITIONS.accepted)
-  if (accepted?.status !== 'True') return accepted ? 'denied' : 'pending'
+  if (accepted?.status !== 'True') return accepted ? 'denied' : 'not accepted yet'
   const available = conditionOf(member, CONDITIONS.available)?.status
-  return available === 'True' ? 'available' : available === 'False' ? 'unavailable' : 'unknown'
+  if (available === 'True') return 'available'
+  if (available === 'False') return 'unreachable'
+  return conditionOf(member, CONDITIONS.joined)?.status === 'True' ? 'lost' : 'not joined yet'
 }
 
 function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[]): MemberFacts {
@@ -92,6 +93,8 @@ function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[
   const clock = conditionOf(member, CONDITIONS.clock)
   // Why it is no member matters more than how it once was.
   const told = accepted?.status === 'True' ? (available ?? accepted) : accepted
+  // Who was accepted anew is so only since then, whatever was said of it before.
+  const since = told && Math.max(...[told, accepted].map((one) => momentOf(one?.lastTransitionTime) ?? 0))
   const revoked = stateOf(member) === 'revoked' ? revokedWords(name) : undefined
   const transport = annotations[TRANSPORT]
   return {
@@ -102,7 +105,7 @@ function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[
     available: available?.status ?? null,
     reason: revoked ? 'Revoked' : (told?.reason ?? ''),
     message: revoked ?? told?.message ?? '',
-    since: told ? momentOf(told.lastTransitionTime) : null,
+    since: since || null,
     createdAt: momentOf(creationTimestamp),
     sets: sets
       .filter((set) => isInSet(set, labels))

@@ -249,11 +249,11 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
       expect(await said(api, 'other-newcomer', CONDITIONS.accepted)).toBe('False HubClusterAdminDenied'),
     )
     expect(await said(api, 'newcomer', CONDITIONS.accepted)).toBeUndefined()
-    expect(stateOf(await memberOf(api, 'newcomer'))).toBe('pending')
+    expect(stateOf(await memberOf(api, 'newcomer'))).toBe('not accepted yet')
     await deny(api.kube, requests[1] as CertificateRequestObject, refused)
     await until(async () => expect(stateOf(await memberOf(api, 'newcomer'))).toBe('denied'))
     await change(api, 'newcomer', { spec: { hubAcceptsClient: true } })
-    await until(async () => expect(stateOf(await memberOf(api, 'newcomer'))).toBe('unknown'))
+    await until(async () => expect(stateOf(await memberOf(api, 'newcomer'))).toBe('not joined yet'))
   })
 
   it.skipIf(skip)(

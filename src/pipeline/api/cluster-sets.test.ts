@@ -51,7 +51,7 @@ describe('sets of clusters', () => {
     await using _ = world
     members.set([
       aMember('east', { sets: ['global', 'prod'] }),
-      aMember('north', { sets: ['prod'], state: 'pending' }),
+      aMember('north', { sets: ['prod'], state: 'not accepted yet' }),
       aMember('west', { sets: ['global', 'non-prod'] }),
     ])
     const ask = async (url: string) => (await get(world, url, { as: 'admin' })).body

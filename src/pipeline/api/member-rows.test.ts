@@ -34,7 +34,10 @@ const namesIn = (rows: MemberRows, view: AccessView) => [...rows.rows(view).rows
 
 describe('rows of members', () => {
   it('are seen with their clusters; those that have none, by administrators', () => {
-    const { rows } = rowsOf([aMember('east'), aMember('west'), aMember('asks', { state: 'pending' })], ['east', 'west'])
+    const { rows } = rowsOf(
+      [aMember('east'), aMember('west'), aMember('asks', { state: 'not accepted yet' })],
+      ['east', 'west'],
+    )
     expect(namesIn(rows, sees('east'))).toEqual(['east'])
     expect(namesIn(rows, sees())).toEqual([])
     expect(namesIn(rows, sees('*'))).toEqual(['asks', 'east', 'west'])

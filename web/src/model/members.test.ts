@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import {
+  acceptedSince,
   certificateStateOf,
   halfDecided,
   type Member,
-  memberStateOf,
   memberTroubles,
   requestsByMember,
   returnOf,
@@ -19,17 +19,14 @@ const aMember = (name: string, over: Partial<Member> = {}): Member => ({
 })
 
 describe('a member', () => {
-  it.each([
-    ['available', true, 'available'],
-    ['unavailable', true, 'unreachable'],
-    ['unknown', true, 'lost'],
-    ['unknown', false, 'not joined'],
-    ['leaving', true, 'detaching'],
-    ['pending', false, 'asks'],
-    ['denied', true, 'denied'],
-  ] as const)('that is %s, and joined %s, is called %s', (state, joined, word) =>
-    expect(memberStateOf({ state, joined })).toBe(word),
-  )
+  it('is one since it was accepted, and is none before and after', () => {
+    const said = (status: string) => ({
+      ...{ type: 'HubAcceptedManagedCluster', status, reason: '', message: '', since: 7 },
+    })
+    expect(acceptedSince(aMember('east', { conditions: [said('True')] }))).toBe(7)
+    expect(acceptedSince(aMember('east', { conditions: [said('False')] }))).toBeNull()
+    expect(acceptedSince(aMember('east'))).toBeNull()
+  })
 
   it.each([
     ['comes back', { state: 'denied', joined: true, certificateUntil: now }],
@@ -60,7 +57,7 @@ describe('troubles of members', () => {
   it('are one each, however many suffer and whatever each of them says, with the time of the first', () => {
     const lost = Array.from({ length: 100 }, (_, place) =>
       aMember(`m${place}`, {
-        state: 'unknown',
+        state: 'lost',
         since: 1000 + place,
         reason: `R${place}`,
         message: `m${place} is away`,

@@ -1,10 +1,10 @@
-import type { TableRowView } from '../contract.ts'
+import type { MemberState, TableRowView } from '../contract.ts'
 import type { Need } from './cluster.ts'
 
 /** A member, or a cluster that asks to be one, as its row tells it. Times in ms since the Unix epoch; null: not known. */
 export interface Member {
   readonly name: string
-  readonly state: 'pending' | 'denied' | 'revoked' | 'leaving' | 'available' | 'unavailable' | 'unknown'
+  readonly state: MemberState
   readonly accepted: boolean
   readonly joined: boolean
   readonly sets: readonly string[]
@@ -66,33 +66,20 @@ export function halfDecided({ missing }: Pick<MemberRequest, 'missing'>): string
     : 'The cluster is accepted; this certificate is not approved yet.'
 }
 
-type MemberState = 'asks' | 'denied' | 'revoked' | 'detaching' | 'not joined' | 'available' | 'unreachable' | 'lost'
-
-/** What people call how a member is. */
-export function memberStateOf({ state, joined }: Pick<Member, 'state' | 'joined'>): MemberState {
-  switch (state) {
-    case 'pending':
-      return 'asks'
-    case 'leaving':
-      return 'detaching'
-    case 'unavailable':
-      return 'unreachable'
-    case 'unknown':
-      return joined ? 'lost' : 'not joined'
-    default:
-      return state
-  }
-}
-
 export const memberNeed: Readonly<Record<MemberState, Need>> = {
-  ...{ lost: 'unhealthy', unreachable: 'unhealthy', asks: 'degraded', detaching: 'degraded' },
-  ...{ 'not joined': 'unknown', denied: 'unknown', revoked: 'unknown', available: 'healthy' },
+  ...{ lost: 'unhealthy', unreachable: 'unhealthy', 'not accepted yet': 'degraded', detaching: 'degraded' },
+  ...{ 'not joined yet': 'unknown', denied: 'unknown', revoked: 'unknown', available: 'healthy' },
 }
 /** Who needs a person first. */
 const order: readonly MemberState[] = [
-  ...(['lost', 'unreachable', 'asks', 'detaching', 'not joined', 'denied', 'revoked', 'available'] as const),
+  ...(['lost', 'unreachable', 'not accepted yet', 'detaching', 'not joined yet'] as const),
+  ...(['denied', 'revoked', 'available'] as const),
 ]
-export const severityOfMember = (member: Member): number => order.indexOf(memberStateOf(member))
+export const severityOfMember = ({ state }: Member): number => order.indexOf(state)
+
+/** Since when it is a member, ms since the Unix epoch: of what was before its availability tells nothing. null: it is none */
+export const acceptedSince = ({ conditions }: Pick<Member, 'conditions'>): number | null =>
+  conditions.find(({ type, status }) => type === 'HubAcceptedManagedCluster' && status === 'True')?.since ?? null
 
 export type CertificateState = 'none' | 'valid' | 'renewing' | 'overdue' | 'ended'
 
@@ -160,12 +147,12 @@ export function memberTroubles(members: readonly Member[], now: number): readonl
   return [
     ...trouble(
       'lost',
-      (member) => memberStateOf(member) === 'lost',
+      ({ state }) => state === 'lost',
       ({ since }) => since,
     ),
     ...trouble(
       'unreachable',
-      (member) => memberStateOf(member) === 'unreachable',
+      ({ state }) => state === 'unreachable',
       ({ since }) => since,
     ),
     ...trouble('certificate', isLate, ({ renewBy }) => renewBy),

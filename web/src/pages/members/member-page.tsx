@@ -14,7 +14,7 @@ import { useMember } from '../../live/use-members.ts'
 import type { Need } from '../../model/cluster.ts'
 import { eventLine } from '../../model/events.ts'
 import { beginningSentence, formatMoment, formatSpan } from '../../model/format.ts'
-import { certificateStateOf, type Member, type MemberCondition, memberStateOf, returnOf } from '../../model/members.ts'
+import { acceptedSince, certificateStateOf, type Member, type MemberCondition, returnOf } from '../../model/members.ts'
 import { clusterPath, Link, membersPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
@@ -137,10 +137,9 @@ function Ways({
 }
 
 function waysOf(member: Member): readonly MemberDecision[] {
-  const { accepted } = member
-  const state = memberStateOf(member)
+  const { accepted, state } = member
   if (state === 'detaching') return []
-  const isOut = !accepted && state !== 'asks'
+  const isOut = !accepted && state !== 'not accepted yet'
   return [...(isOut ? (['accept'] as const) : accepted ? (['deny'] as const) : []), 'revoke', 'detach']
 }
 
@@ -205,10 +204,10 @@ const certificateWord = {
 
 /** Why there is none to tell of. */
 function noCertificate(member: Member): string {
-  const state = memberStateOf(member)
+  const { state } = member
   if (state === 'revoked') return 'It was revoked: no certificate of it counts.'
   if (member.accepted) return 'The hub has seen no certificate of it signed.'
-  return state === 'asks'
+  return state === 'not accepted yet'
     ? 'None counts yet: one is handed out when its request is approved and the cluster is accepted.'
     : 'None counts: the cluster is not accepted.'
 }
@@ -391,17 +390,19 @@ const mostEvents = 12
 function Availability({ member }: { member: Member }): ReactNode {
   const cluster = useCluster(member.name)
   const available = member.conditions.find(({ type }) => type === 'ManagedClusterConditionAvailable')
+  // Rounds that were buffered before, and what was said of a former membership, are no part of this one.
+  const from = acceptedSince(member) ?? 0
   return (
     <section className="panel is-wide changes" aria-labelledby="member-availability">
       <h2 id="member-availability">Availability so far</h2>
       {available?.since != null && (
         <p>
           {available.status === 'True' ? 'Available' : available.status === 'False' ? 'Not available' : 'Not heard of'}{' '}
-          for <Age at={available.since} focusable />.
+          for <Age at={Math.max(available.since, from)} focusable />.
         </p>
       )}
       {cluster ? (
-        <Past cluster={cluster} />
+        <Past cluster={cluster} from={from} />
       ) : (
         <p className="fine">
           The hub does not monitor this cluster, or not for you, so it keeps no more of its past than since when its
@@ -412,10 +413,12 @@ function Availability({ member }: { member: Member }): ReactNode {
   )
 }
 
-function Past({ cluster }: { cluster: ClusterView }): ReactNode {
+/** @param from what is older is not of it, ms since the Unix epoch */
+function Past({ cluster, from }: { cluster: ClusterView; from: number }): ReactNode {
   const { client } = useHub()
-  const { name } = cluster
-  const beats = useAtTime((now) => heartbeatText(cluster, now))
+  const { name, filtered } = cluster
+  const heartbeats = useMemo(() => cluster.heartbeats.filter(({ at }) => at >= from), [cluster.heartbeats, from])
+  const beats = useAtTime((now) => heartbeatText({ heartbeats, filtered }, now))
   const ask = useCallback((signal: AbortSignal) => client.events(name, { limit: 100 }, signal), [client, name])
   const [answer, again] = useAnswer(ask)
   const heard = useLive((live) => live.fleet.events)
@@ -423,13 +426,13 @@ function Past({ cluster }: { cluster: ClusterView }): ReactNode {
     const told = answer.state === 'here' ? answer.value.items : []
     const mine = heard.filter((event) => event.cluster === name)
     return newestFirst(mine, told)
-      .filter(({ type }) => lifeEvents.has(type))
+      .filter(({ type, at }) => lifeEvents.has(type) && at >= from)
       .slice(0, mostEvents)
       .map(eventLine)
-  }, [heard, answer, name])
+  }, [heard, answer, name, from])
   return (
     <>
-      <HeartbeatStrip {...cluster} />
+      <HeartbeatStrip heartbeats={heartbeats} filtered={filtered} />
       <p className="fine">{beats}.</p>
       {answer.state === 'failed' && (
         <p className="fine">

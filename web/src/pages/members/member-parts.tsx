@@ -4,25 +4,15 @@ import { Warned } from '../../components/push.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import { useAtTime } from '../../live/hooks.ts'
 import { beginningSentence, formatMoment, formatSpan } from '../../model/format.ts'
-import { certificateStateOf, type Member, memberNeed, memberStateOf } from '../../model/members.ts'
+import { certificateStateOf, type Member, memberNeed } from '../../model/members.ts'
 
-const wordOf: Readonly<Record<ReturnType<typeof memberStateOf>, string>> = {
-  ...{
-    asks: 'not accepted yet',
-    denied: 'denied',
-    revoked: 'revoked',
-    detaching: 'detaching',
-    'not joined': 'not joined yet',
-  },
-  ...{ available: 'available', unreachable: 'unreachable', lost: 'lost' },
-}
-export const stateText = (member: Member): string => beginningSentence(wordOf[memberStateOf(member)])
+export const stateText = ({ state }: Pick<Member, 'state'>): string => beginningSentence(state)
 
 /** How a member is, and why on hover. */
 export function MemberStateMark({ member }: { member: Member }): ReactNode {
   return (
     <span {...(member.message !== '' && { 'data-tip': `${member.reason}: ${member.message}` })}>
-      <HealthMark need={memberNeed[memberStateOf(member)]} word={stateText(member)} />
+      <HealthMark need={memberNeed[member.state]} word={stateText(member)} />
     </span>
   )
 }

@@ -115,7 +115,8 @@ const columns: readonly Column<Member>[] = [
 const keyOf = ({ name }: Member) => name
 const labelsOf = ({ labels }: Member) => labels
 const wordsOf = ({ name, sets, reason, message }: Member) => `${name} ${sets.join(' ')} ${reason} ${message}`
-const isDim = ({ state }: Member) => state === 'unknown' || state === 'denied' || state === 'revoked'
+const dim: ReadonlySet<Member['state']> = new Set(['lost', 'not joined yet', 'denied', 'revoked'])
+const isDim = ({ state }: Member) => dim.has(state)
 const fields = {
   set: { kind: 'text' as const, read: ({ sets }: Member) => sets },
   renewBy: { kind: 'time' as const, read: ({ renewBy }: Member) => renewBy },
