@@ -3,9 +3,9 @@ import { type Condition, Manager } from '#controller'
 import type { Row } from '#extract'
 import type { KollectClusterInventoryStatus, KollectKnown, KollectSinkStatus } from '#kinds'
 import { events, isKubeError, type KubeObject, type Resource, secrets } from '#kube'
-import { seconds } from '#model'
+import { type Clock, seconds, systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
-import { InventoryEngine, inventoryInformers, inventoryResources } from './index.ts'
+import { InventoryEngine, type InventoryEngineOptions, inventoryInformers, inventoryResources } from './index.ts'
 import { GIVE_UP_CLEANUP, PREVIEW, TEST_CONNECTION } from './reconcile/words.ts'
 import { clusters, type TestCluster } from './testing/cluster.ts'
 import { MemoryPlace, memoryPool, sinkContext } from './testing/memory-sink.ts'
@@ -36,6 +36,15 @@ const aRow = (name: string, value: unknown = 1, more: Partial<Row> = {}): Row =>
   ...more,
 })
 
+/** A clock that runs so many times as fast as ours. */
+function hurried(times: number): Clock {
+  const began = Date.now()
+  return {
+    now: () => began + (Date.now() - began) * times,
+    sleep: (ms, signal) => systemClock.sleep(ms / times, signal),
+  }
+}
+
 for (const { title, skip, open } of clusters) {
   // What does not depend on the server runs on the embedded one alone; it is no test of the others, not one left out.
   const onEmbedded = title === 'the embedded API' ? it : () => undefined
@@ -52,7 +61,11 @@ for (const { title, skip, open } of clusters) {
     })
 
     /** An agent whose sinks are in memory, and whose targets are played by the test. */
-    async function anAgent(places: Record<string, MemoryPlace>, known: Partial<KollectKnown> = {}) {
+    async function anAgent(
+      places: Record<string, MemoryPlace>,
+      known: Partial<KollectKnown> = {},
+      clocks: Pick<InventoryEngineOptions, 'clock' | 'steady'> = {},
+    ) {
       const { kube } = cluster
       const informers = inventoryInformers(kube, silentLogger)
       const metrics = new Metrics({}, { processMetrics: false })
@@ -66,6 +79,7 @@ for (const { title, skip, open } of clusters) {
         pool,
         logger: silentLogger,
         metrics,
+        ...clocks,
       })
       const { controllers } = engine
       const manager = new Manager({ controllers, logger: silentLogger, whileLeading: (signal) => engine.lead(signal) })
@@ -200,6 +214,46 @@ for (const { title, skip, open } of clusters) {
       expect(one.taken.at(-1)?.delivery.position.epoch).toBeGreaterThan(BigInt(epoch))
       expect(one.taken.reduce((sum, { removed }) => sum + removed, 0)).toBe(1)
     }, 120_000)
+
+    onEmbedded(
+      'say since when a sink is late, once, also over a restart, until it has all',
+      async () => {
+        const one = new MemoryPlace()
+        const clock = hurried(30)
+        const first = await anAgent({ one }, {}, { clock, steady: clock })
+        await aDatabase('one')
+        await anInventory()
+        first.rows().put([aRow('a')])
+        first.rows().setComplete(true)
+        await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+        const behindSince = async () => (await statusOf()).sinkExports?.[0]?.behindSince
+        expect(await behindSince()).toBeUndefined()
+        one.trouble = 'hang' // it says nothing: no failure makes anybody look
+        first.rows().put([aRow('b')])
+        await expect.poll(behindSince).toBeDefined()
+        const since = await behindSince()
+        await expect.poll(async () => (await statusOf()).itemCount).toBe(2)
+        const before = await read(inventories, 'apps')
+        const controller = first.engine.controllers.find(({ name }) => name === 'inventories')
+        for (let look = 0; look < 100; look++) {
+          controller?.enqueue({ name: 'apps', namespace: NAMESPACE })
+          await expect.poll(() => controller?.load, { interval: 1 }).toEqual({ waiting: 0, running: 0 })
+        }
+        expect((await read(inventories, 'apps'))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion)
+        await first.stop()
+
+        one.trouble = undefined
+        const second = await anAgent({ one }, {}, { clock, steady: clock })
+        second.rows().put([aRow('a')])
+        await expect.poll(() => stateOf('Complete')).toBe('False/Collecting')
+        expect(await behindSince()).toBe(since)
+        second.rows().put([aRow('b')])
+        second.rows().setComplete(true)
+        await expect.poll(() => one.namesOf(WRITING)).toEqual(['a', 'b'])
+        await expect.poll(behindSince).toBeUndefined()
+      },
+      120_000,
+    )
 
     onEmbedded(
       'wait for a target that nobody reads yet, and are emptied when the last one goes',

@@ -14,6 +14,8 @@ interface Export {
   /** ms since the Unix epoch; null: never */
   readonly lastAt: number | null
   readonly since: number | null
+  /** of the oldest change that it lacks, where that is late */
+  readonly behindSince: number | null
 }
 
 /** Reasons of a sink that fails in nothing: it got nothing yet, or all but deletions. */
@@ -33,6 +35,7 @@ const exportsOf = once(({ status }: KubeObject): readonly Export[] =>
       message: said && !said.isTrue ? said.message : '',
       lastAt: instant(one.lastExportTime),
       since: said?.since ?? null,
+      behindSince: instant(one.behindSince),
     }
   }),
 )
@@ -82,6 +85,13 @@ export const kollectInventories = defineResource({
       unit: 'time',
       read: (object) => least(exportsOf(object).flatMap(({ isFailing, since }) => (isFailing ? [since] : []))),
     },
+    // A time and not a length: its age is told as of whenever somebody looks.
+    behindSince: {
+      label: 'Behind since',
+      kind: 'number',
+      unit: 'time',
+      read: (object) => least(exportsOf(object).map(({ behindSince }) => behindSince)),
+    },
     lastExportAt: {
       label: 'Last write',
       kind: 'number',
@@ -104,11 +114,12 @@ export const kollectInventories = defineResource({
       isExtra: true,
       read: (object) =>
         exportsOf(object).map(
-          ({ name, status, lastAt, since, message }): JsonValue => ({
+          ({ name, status, lastAt, since, behindSince, message }): JsonValue => ({
             sink: name,
             status,
             sinceAt: since,
             lastWriteAt: lastAt,
+            ...(behindSince !== null && { behindSinceAt: behindSince }),
             ...(message !== '' && { message }),
           }),
         ),

@@ -61,6 +61,7 @@ describe('an inventory', () => {
         { name: 'snapshot/git', conditions: [said('Synced', 'False', 'Pending', 'nothing was exported yet')] },
         {
           name: 'event/nats',
+          behindSince: '2026-11-02T23:00:00Z',
           conditions: [said('Synced', 'False', 'WriterConflict', conflict, '2026-11-03T00:00:00Z')],
         },
       ],
@@ -68,14 +69,19 @@ describe('an inventory', () => {
     expect(rowOf(kollectInventories, { status })).toEqual({
       ...{ status: 'Ready', kind: 'KollectInventory', rows: 12, complete: 'Incomplete', sinks: 3, failing: 1 },
       ...{ failingSince: Date.parse('2026-11-03T00:00:00Z'), lastExportAt: Date.parse('2026-11-02T00:00:00Z') },
-      ...{ conflict, why: null, createdAt: null },
+      ...{ conflict, why: null, createdAt: null, behindSince: Date.parse('2026-11-02T23:00:00Z') },
       exports: [
         expect.objectContaining({ sink: 'database/warehouse', status: 'Exported' }),
         expect.objectContaining({ sink: 'snapshot/git', status: 'Pending', lastWriteAt: null }),
-        expect.objectContaining({ sink: 'event/nats', status: 'WriterConflict', message: conflict }),
+        expect.objectContaining({
+          ...{ sink: 'event/nats', status: 'WriterConflict', message: conflict },
+          behindSinceAt: Date.parse('2026-11-02T23:00:00Z'),
+        }),
       ],
     })
-    expect(rowOf(kollectInventories, {}, 1)).toMatchObject({ kind: 'KollectClusterInventory', sinks: 0, rows: null })
+    expect(rowOf(kollectInventories, {}, 1)).toMatchObject({
+      ...{ kind: 'KollectClusterInventory', sinks: 0, rows: null, behindSince: null },
+    })
   })
 })
 

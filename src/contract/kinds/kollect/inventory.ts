@@ -41,6 +41,11 @@ const seen = {
         sinkIdentity: Type.Optional(
           Text(64, 'of the sink and its cluster when it last took something: of another one nothing is known'),
         ),
+        behindSince: Type.Optional(
+          Moment(
+            'of the oldest change that it lacks, where that is more than a minute later than its window; else absent',
+          ),
+        ),
         conditions: Conditions,
       }),
       { ...keyedBy('name'), maxItems: MAX_SINK_REFS, description: 'how each sink stands' },

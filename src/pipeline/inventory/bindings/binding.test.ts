@@ -197,6 +197,55 @@ describe('bindings of an inventory', () => {
     expect(world.views()['database/one']?.behindSince).toBeUndefined()
   })
 
+  it('are late a minute after their window, and say when they are not any more', async () => {
+    let told = 0
+    const world = new World({ onChange: () => told++ })
+    const pace = { windowMs: seconds(60), heartbeatMs: undefined }
+    world.follow(aPlan('one', { pace }), aPlan('two', { pace }))
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    await clock.advance(1)
+    const began = clock.now()
+    world.rows.put([aRow('b')])
+    expect(world.views()['database/one']).toMatchObject({ behindSince: began, lateAt: began + seconds(120) })
+    world.places.one.trouble = 'part'
+    await clock.advance(seconds(61))
+    expect(world.views()['database/one']).toMatchObject({ behindSince: began })
+    expect(world.views()['database/two']).not.toHaveProperty('lateAt')
+    world.rows.put([aRow('c')])
+    await clock.advance(seconds(120))
+    world.places.one.trouble = undefined
+    const before = told
+    await expect.poll(() => world.places.one.namesOf(WRITING)).toEqual(['a', 'b', 'c'])
+    expect(world.views()['database/one']).not.toHaveProperty('behindSince')
+    expect(told).toBeGreaterThan(before)
+  })
+
+  it('owe over a restart what they owed, until it was found to stand there', async () => {
+    const first = new World()
+    first.rows.put([aRow('a')])
+    first.rows.setComplete(true)
+    first.follow(aPlan('one'))
+    await clock.advance(1)
+    const { lastChecksum = '', lastExportAt = 0, identity = '' } = first.views()['database/one'] ?? {}
+
+    let told = 0
+    const behindSince = clock.now() - seconds(3600)
+    const exported = { checksum: lastChecksum, at: lastExportAt, identity }
+    const seeds = new Map([['database/one', { exported, behindSince }]])
+    const world = new World({ seeds, epoch: 2n, onChange: () => told++ })
+    world.follow(aPlan('one'))
+    world.rows.put([aRow('a')])
+    await clock.advance(1)
+    expect(world.views()['database/one']).toMatchObject({ state: 'current', behindSince })
+    expect(world.run.bindings[0]?.lagMs).toBeGreaterThanOrEqual(seconds(3600))
+    expect(told).toBe(0)
+    world.rows.setComplete(true)
+    await clock.advance(1)
+    expect(world.views()['database/one']).not.toHaveProperty('behindSince')
+    expect([told, world.places.one.attempts]).toEqual([1, 0])
+  })
+
   it('never write identical content again: not after a flip that a window swallowed, not after a restart', async () => {
     const world = new World()
     world.rows.put([aRow('a')])
@@ -210,7 +259,7 @@ describe('bindings of an inventory', () => {
     expect(world.places.one.attempts).toBe(1)
 
     const { lastChecksum = '', lastExportAt = 0, identity = '' } = world.views()['database/one'] ?? {}
-    const seeds = new Map([['database/one', { checksum: lastChecksum, at: lastExportAt, identity }]])
+    const seeds = new Map([['database/one', { exported: { checksum: lastChecksum, at: lastExportAt, identity } }]])
     const again = new World({ seeds, epoch: 2n })
     again.rows.put([aRow('a')])
     again.follow(plan)
@@ -251,7 +300,7 @@ describe('bindings of an inventory', () => {
     await world.run[Symbol.asyncDispose]()
 
     const again = new World({
-      seeds: new Map([['database/one', { checksum: lastChecksum, at: lastExportAt, identity }]]),
+      seeds: new Map([['database/one', { exported: { checksum: lastChecksum, at: lastExportAt, identity } }]]),
       epoch: 2n,
     })
     for (const [text, held] of world.places.one.held) again.places.one.held.set(text, held)

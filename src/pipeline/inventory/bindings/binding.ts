@@ -1,4 +1,4 @@
-import { type Clock, FleetError } from '#model'
+import { type Clock, FleetError, seconds } from '#model'
 import type { Logger } from '#runtime'
 import {
   comparePositions,
@@ -60,12 +60,16 @@ export interface BindingOptions {
   readonly onChange: () => void
 }
 
-/** What the status says of an export of an earlier process. */
+/** What the status says of an earlier process. Times are ms since 1970. */
 export interface Seed {
-  readonly checksum: string
-  readonly at: number
-  readonly identity: string
+  /** what the sink took last, where that was all */
+  readonly exported?: { readonly checksum: string; readonly at: number; readonly identity: string }
+  /** since when the sink lacks something, where that was late */
+  readonly behindSince?: number
 }
+
+/** What a sink lacks is late so long after its window: first tries and moments without a connection are over by then, ms. */
+const LATE_AFTER_MS = seconds(60)
 
 type Goal =
   | { readonly kind: 'export'; readonly sink: ReadySink }
@@ -106,10 +110,12 @@ export class Binding implements AsyncDisposable {
   constructor(plan: BindingPlan, seed: Seed | undefined, options: BindingOptions) {
     this.#options = options
     this.#plan = plan
-    if (seed) {
-      const ageMs = Math.max(0, options.now() - seed.at)
-      this.#state = seeded(seed.checksum, options.clock.now() - ageMs)
-      this.#exported = seed
+    this.#behindSince = seed?.behindSince
+    if (seed?.exported) {
+      const { checksum, at } = seed.exported
+      const ageMs = Math.max(0, options.now() - at)
+      this.#state = seeded(checksum, options.clock.now() - ageMs)
+      this.#exported = seed.exported
     }
     this.#run = this.#loop()
   }
@@ -167,9 +173,16 @@ export class Binding implements AsyncDisposable {
       : Math.max(0, this.#options.now() - this.#behindSince)
   }
 
+  /** From when on what the sink lacks is late, ms since 1970; undefined: it lacks nothing, or is not to get it. */
+  get #lateAt(): number | undefined {
+    return this.#behindSince === undefined || this.#isSuspended
+      ? undefined
+      : this.#behindSince + this.windowMs + LATE_AFTER_MS
+  }
+
   view(): BindingView {
     const { name, family, namespace, target } = this.#plan
-    const behindSince = this.#behindSince
+    const [behindSince, lateAt] = [this.#behindSince, this.#lateAt]
     const known = {
       name,
       family,
@@ -177,6 +190,7 @@ export class Binding implements AsyncDisposable {
       ...(this.#exported && { lastExportAt: this.#exported.at, identity: this.#exported.identity }),
       ...(this.#exported?.checksum !== undefined && { lastChecksum: this.#exported.checksum }),
       ...(behindSince !== undefined && { behindSince }),
+      ...(lateAt !== undefined && { lateAt }),
     }
     if (target.kind === 'blocked')
       return {
@@ -253,6 +267,15 @@ export class Binding implements AsyncDisposable {
     this.#state = fresh
     this.#exported = undefined
     this.#isOurs = false
+    if (!isFirst) this.#behindSince ??= this.#options.now()
+  }
+
+  /** The sink lacks nothing, or only what changed since. @returns whether it was late, and is not any more */
+  #caughtUp(behindSince?: number): boolean {
+    const isLate = () => this.#lateAt !== undefined && this.#options.now() >= this.#lateAt
+    const wasLate = isLate()
+    this.#behindSince = behindSince
+    return wasLate && !isLate()
   }
 
   async #loop(): Promise<void> {
@@ -285,7 +308,7 @@ export class Binding implements AsyncDisposable {
     const decision = decide(this.#state, this.#plan.pace, content, clock.now())
     if (decision.kind === 'wait' || decision.kind === 'idle') {
       const latest = snapshot && content()
-      if (latest && isCurrent(this.#state, latest)) this.#behindSince = undefined
+      if (latest && isCurrent(this.#state, latest) && this.#caughtUp()) this.#options.onChange()
       return decision.kind === 'wait' ? decision.ms : undefined
     }
     if (!snapshot) return undefined
@@ -340,8 +363,8 @@ export class Binding implements AsyncDisposable {
     health.took(this.place, this.#inventory, snapshot.itemCount)
     // What changed while it was on its way is what the sink lacks now.
     const before = this.#behindSince
-    this.#behindSince = waits || (before !== undefined && before > takenAt) ? before : undefined
-    if (isNews) onChange()
+    const wasLate = this.#caughtUp(waits || (before !== undefined && before > takenAt) ? before : undefined)
+    if (isNews || wasLate) onChange()
   }
 
   #delivery(sink: ReadySink, snapshot: Snapshot, takenAt: number): Delivery {

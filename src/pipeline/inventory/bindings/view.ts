@@ -22,6 +22,8 @@ export interface BindingView {
   readonly identity?: string
   /** since when the sink lacks something */
   readonly behindSince?: number
+  /** from then on that is late, by the pace of the binding */
+  readonly lateAt?: number
 }
 
 /** How the taking away of what a binding wrote stands. */

@@ -7,7 +7,7 @@ import type { SinkFamily } from '#sinks'
 import type { Seed } from '../bindings/binding.ts'
 import { InventoryRun, type InventoryRunOptions } from '../bindings/inventory-run.ts'
 import { type BindingPlan, type FoundSink, planBindings } from '../bindings/plan.ts'
-import type { RemovalView } from '../bindings/view.ts'
+import type { BindingView, RemovalView } from '../bindings/view.ts'
 import type { Composition } from '../compose.ts'
 import type { SinkDirectory } from '../declared/sink-directory.ts'
 import type { InventoryInformers } from '../objects.ts'
@@ -156,7 +156,9 @@ export class InventoryReconciler implements Reconciler {
     const laterMs = await this.#say(key, object, facts, signal)
     const waitsForTargets = 'message' in chosen && chosen.isYoung
     if (waitsForTargets) return againAfter(TARGETS_AGAIN_MS)
-    return laterMs > 0 ? againAfter(laterMs) : done
+    const lateMs = lateInMs(facts.bindings, clock.now())
+    if (laterMs > 0) return againAfter(Math.min(laterMs, lateMs ?? laterMs))
+    return lateMs === undefined ? done : againAfter(lateMs)
   }
 
   #faults(object: AnyInventory): readonly Fault[] {
@@ -359,11 +361,20 @@ const invalid = (faults: readonly Fault[]) => ({
 
 const noTargets = ({ isYoung, message }: NoTargets) => ({ reason: isYoung ? 'Progressing' : 'NoTargets', message })
 
-/** What earlier starts exported, as the status says it. */
+/** What earlier starts exported, and what they owed, as the status says it. */
 function seedsOf(status: InventoryStatus | undefined): ReadonlyMap<string, Seed> {
   const seeds = new Map<string, Seed>()
-  for (const { name, lastChecksum, lastExportTime, sinkIdentity } of status?.sinkExports ?? [])
-    if (lastChecksum && sinkIdentity)
-      seeds.set(name, { checksum: lastChecksum, at: timeOf(lastExportTime), identity: sinkIdentity })
+  for (const { name, lastChecksum, lastExportTime, sinkIdentity, behindSince } of status?.sinkExports ?? [])
+    seeds.set(name, {
+      ...(lastChecksum &&
+        sinkIdentity && { exported: { checksum: lastChecksum, at: timeOf(lastExportTime), identity: sinkIdentity } }),
+      ...(behindSince !== undefined && { behindSince: timeOf(behindSince) }),
+    })
   return seeds
+}
+
+/** How long until something that a sink lacks becomes late, ms; undefined: nothing will. */
+function lateInMs(bindings: readonly BindingView[], now: number): number | undefined {
+  const waits = bindings.flatMap(({ lateAt }) => (lateAt !== undefined && lateAt > now ? [lateAt - now] : []))
+  return waits.length === 0 ? undefined : Math.min(...waits)
 }

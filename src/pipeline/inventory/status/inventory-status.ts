@@ -42,7 +42,8 @@ export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now
 /** What was said of this binding stays where nothing newer is known. */
 function exportOf({ sinkExports = [] }: InventoryStatus, view: BindingView, now: number) {
   const before = sinkExports.find(({ name }) => name === view.name)
-  const { namespace, lastExportAt } = view
+  const { namespace, lastExportAt, behindSince, lateAt } = view
+  const isLate = lateAt !== undefined && now >= lateAt
   const own = bindingCondition(view)
   return {
     name: view.name,
@@ -54,6 +55,8 @@ function exportOf({ sinkExports = [] }: InventoryStatus, view: BindingView, now:
           ...(view.lastChecksum !== undefined && { lastChecksum: view.lastChecksum }),
           ...(view.identity !== undefined && { sinkIdentity: view.identity }),
         }),
+    // Only where it is late: else each change would write a status before its export does.
+    ...(isLate && behindSince !== undefined && { behindSince: timeText(behindSince) }),
     conditions: withConditions(before?.conditions, [own], undefined, now),
   }
 }
