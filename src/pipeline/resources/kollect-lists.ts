@@ -2,12 +2,15 @@ import { fields, instant, items, listOf, text } from '#collect'
 import type { KubeObject } from '#kube'
 import type { ListRead } from './define.ts'
 
-/** The list of a kind of inventory; clusters without it are as good as others. */
-export const kollectList = (kind: string, plural: string): ListRead =>
-  listOf<KubeObject>(
-    { group: 'kollect.dev', version: 'v1alpha1', plural, kind, namespaced: !plural.startsWith('kollectcluster') },
-    { isOptional: true },
-  )
+/** The list of a kind of inventory; clusters without it are as good as others, and one that gets it is noticed with the next read. */
+export function kollectList(kind: string, plural: string): ListRead {
+  const [group, version, namespaced] = ['kollect.dev', 'v1alpha1', !plural.startsWith('kollectcluster')]
+  const resource = { group, version, plural, kind, namespaced }
+  // `serves` believes for ten minutes that it is missing; people wait for what they just installed.
+  const servedAs: ListRead['servedAs'] = async (kube, signal) =>
+    (await kube.find(group, version, kind, signal)) && resource
+  return { ...listOf<KubeObject>(resource), servedAs }
+}
 
 /** What a condition of a status says; undefined: there is none of the type. */
 export interface Said {
