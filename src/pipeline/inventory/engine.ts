@@ -94,7 +94,7 @@ export class InventoryEngine implements AsyncDisposable {
     this.rows = this.#store
     const metrics = new ExportMetrics(options.metrics, () => this.#lags())
     const reconciles = options.reconciles ?? new ReconcileMetrics(options.metrics)
-    measureRows(options.metrics, { store: this.#store, informers, itemCounts: () => this.#itemCounts() })
+    measureRows(options.metrics, { store: this.#store, informers, itemCounts: () => this.#itemCounts(), clock: steady })
     const directory = new SinkDirectory(now)
     const recorder = new EventRecorder(kube, logger, now)
     const shared = { kube, directory, pool: this.#pool, known, recorder, metrics, clock, random }

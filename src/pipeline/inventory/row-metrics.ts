@@ -1,16 +1,23 @@
+import { type Clock, seconds } from '#model'
 import type { Metrics } from '#runtime'
+import { type AttributeSeries, attributeSeries, kindOf, type SeriesSource } from './attribute-series.ts'
 import type { InventoryInformers } from './objects.ts'
 import { type RowStore, targetText } from './store/index.ts'
 
 interface Counted {
   readonly store: RowStore
-  readonly informers: Pick<InventoryInformers, 'targets' | 'clusterTargets'>
+  readonly informers: Pick<InventoryInformers, 'targets' | 'clusterTargets' | 'profiles'>
   /** rows of each inventory; undefined: not composed yet */
   readonly itemCounts: () => Iterable<number | undefined>
+  readonly clock: Clock
 }
 
-/** How many rows there are: in memory, in inventories, and of each profile and kind. */
-export function measureRows(metrics: Metrics, { store, informers, itemCounts }: Counted): void {
+/** Attributes are added up anew at most so often, ms: all rows are read for it. */
+const SAMPLE_EVERY_MS = seconds(30)
+
+/** How many rows there are: in memory, in inventories, and of each profile and kind; and what their attributes add up to. */
+export function measureRows(metrics: Metrics, counted: Counted): void {
+  const { store, itemCounts } = counted
   metrics.gauge('kollect_collect_items_total', 'Rows that targets hold in memory', [], (gauge) => gauge.set(store.size))
   metrics.gauge(
     'kollect_inventory_items_total',
@@ -25,27 +32,84 @@ export function measureRows(metrics: Metrics, { store, informers, itemCounts }: 
   const labels = ['profile', 'gvk'] as const
   metrics.gauge('kollect_collected_objects', 'Rows of all targets of a profile, by kind', labels, (gauge) => {
     gauge.reset()
-    for (const [text, count] of countedBy(store, informers)) {
+    for (const [text, count] of countedBy(counted)) {
       const [profile = '', gvk = ''] = text.split('\n')
       gauge.set({ profile, gvk }, count)
     }
   })
+  measureAttributes(metrics, counted)
+}
+
+function measureAttributes(metrics: Metrics, counted: Counted): void {
+  let sampled: AttributeSeries = { sums: [], divided: [], leftOut: [] }
+  let at = Number.NEGATIVE_INFINITY
+  let of = ''
+  const sample = (): AttributeSeries => {
+    const { clock, store, informers } = counted
+    if (clock.now() - at < SAMPLE_EVERY_MS) return sampled
+    at = clock.now()
+    const versions = [informers.profiles, informers.targets, informers.clusterTargets].map((informer) =>
+      informer.list().map(({ metadata: { uid, generation } }) => [uid, generation]),
+    )
+    const now = JSON.stringify([store.sequence, versions])
+    if (now === of) return sampled
+    of = now
+    const before = sampled.leftOut
+    sampled = attributeSeries(sourcesOf(counted))
+    for (const { labels, value } of sampled.leftOut) leftOut.inc(labels, value)
+    const left = new Set(sampled.leftOut.map(({ labels }) => JSON.stringify(labels)))
+    for (const { labels } of before) if (!left.has(JSON.stringify(labels))) leftOut.remove(labels)
+    return sampled
+  }
+  metrics.series(
+    'kollect_custom_resource_series',
+    'Sums of attributes over the rows of a profile, by kind; object_count: how many rows',
+    () => sample().sums,
+  )
+  metrics.series(
+    'kollect_custom_resource_labeled_series',
+    'The same sums, divided by the attributes that spec.metrics[].labels of the profile names',
+    () => sample().divided,
+  )
+  // After them, so that it is told of the same sample.
+  const leftOut = metrics.counter(
+    'kollect_custom_resource_labeled_series_capped_total',
+    'Combinations of values that had no series of their own, in each sample',
+    ['profile', 'gvk', 'series'],
+  )
+}
+
+/** Rows of all targets that have a profile. */
+function* sourcesOf({ store, informers }: Counted): Generator<SeriesSource> {
+  for (const { key, ref, hasRules } of declared(informers)) {
+    const spec = ref && informers.profiles.get(ref)?.spec
+    const state = store.state(key)
+    if (!ref || !spec || state.kind !== 'rows') continue
+    const kinds = hasRules || !spec.targetGVK ? [] : [kindOf(spec.targetGVK)]
+    yield { profile: `${ref.namespace}/${ref.name}`, spec, kinds, rows: state.rows }
+  }
+}
+
+/** Every target with its profile. */
+function* declared({ targets, clusterTargets }: Counted['informers']) {
+  for (const { metadata, spec } of [...targets.list(), ...clusterTargets.list()]) {
+    const { namespace = '', name } = metadata
+    const ref = typeof spec.profileRef === 'string' ? { name: spec.profileRef, namespace } : spec.profileRef
+    yield { key: { namespace, name }, ref, hasRules: (spec.resourceRules ?? []).length > 0 }
+  }
 }
 
 /** Rows by profile (`namespace/name`; '' for rules that stand in the target itself) and kind. */
-function countedBy(store: RowStore, informers: Counted['informers']): ReadonlyMap<string, number> {
+function countedBy({ store, informers }: Counted): ReadonlyMap<string, number> {
   const profiles = new Map<string, string>()
-  for (const { metadata, spec } of [...informers.targets.list(), ...informers.clusterTargets.list()]) {
-    const { namespace = '', name } = metadata
-    const ref = typeof spec.profileRef === 'string' ? { name: spec.profileRef, namespace } : spec.profileRef
-    profiles.set(targetText({ namespace, name }), ref ? `${ref.namespace}/${ref.name}` : '')
-  }
+  for (const { key, ref } of declared(informers))
+    profiles.set(targetText(key), ref ? `${ref.namespace}/${ref.name}` : '')
   const counts = new Map<string, number>()
   for (const key of store.targets()) {
     const state = store.state(key)
     const profile = profiles.get(targetText(key)) ?? ''
-    for (const { group, version, kind } of state.kind === 'rows' ? state.rows : []) {
-      const text = `${profile}\n${group === '' ? '' : `${group}/`}${version}/${kind}`
+    for (const row of state.kind === 'rows' ? state.rows : []) {
+      const text = `${profile}\n${kindOf(row)}`
       counts.set(text, (counts.get(text) ?? 0) + 1)
     }
   }

@@ -13,7 +13,7 @@ export { boundConnections, CONNECTION_TIMES, type ConnectionBounds } from './htt
 export { Listeners } from './listeners.ts'
 export type { Log, LogRecord, LogStats } from './log.ts'
 export { createLogger, type Logger, type LogLevel, parseLogLevel, silentLogger } from './logger.ts'
-export { countBuild, Metrics, type MetricsMoment, metricsText } from './metrics.ts'
+export { countBuild, Metrics, type MetricsMoment, metricsText, type Series } from './metrics.ts'
 export { hostName, isLoopback, networkOf } from './network.ts'
 export { type Part, type RunningParts, startParts } from './parts.ts'
 export { keepPrivate } from './private-files.ts'

@@ -3,6 +3,27 @@ import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, R
 /** What a registry held at one moment, as plain data: it may cross to another process. */
 export type MetricsMoment = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
+/** One series of a gauge at one moment. */
+export interface Series {
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+/** Series that need not have the same labels: read whenever somebody asks. */
+class SeriesGauge extends Gauge {
+  readonly #read: () => Iterable<Series>
+
+  constructor(name: string, help: string, registry: Registry, read: () => Iterable<Series>) {
+    super({ name, help, registers: [registry] })
+    this.#read = read
+  }
+
+  override async get(): Promise<Awaited<ReturnType<Gauge['get']>>> {
+    const values = Array.from(this.#read(), ({ labels, value }) => ({ labels: { ...labels }, value }))
+    return { ...(await super.get()), values }
+  }
+}
+
 /** Our own metrics, one registry per process, in the Prometheus text format. No module-level registry. */
 export class Metrics {
   readonly #registry = new Registry()
@@ -42,6 +63,12 @@ export class Metrics {
         },
       }),
     })
+  }
+
+  /** A gauge whose series are all made anew whenever somebody asks, each with labels of its own. Of two with the same name the later counts. */
+  series(name: string, help: string, read: () => Iterable<Series>): void {
+    this.#registry.removeSingleMetric(name)
+    new SeriesGauge(name, help, this.#registry, read)
   }
 
   histogram<L extends string = string>(
