@@ -41,6 +41,8 @@ export interface Snapshot {
   /** SHA-256 over the hashes of the rows in canonical order: equal for equal rows, made when it is first asked for */
   readonly checksum: string
   rows(): Iterable<Row>
+  /** the same, as they are kept */
+  packed(): Iterable<PackedRow>
   /** rows by their namespace */
   shards(): readonly Shard[]
 }

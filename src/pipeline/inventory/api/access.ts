@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 /** What a request needs at the cluster's own API (group `kollect.dev`). */
 export interface Review {
   readonly verb: 'get' | 'list'
-  readonly resource: 'kollectinventories' | 'kollecttargets'
+  readonly resource: 'kollectinventories' | 'kollecttargets' | 'kollectclusterinventories'
   /** absent: in the whole cluster */
   readonly namespace?: string
   readonly name?: string

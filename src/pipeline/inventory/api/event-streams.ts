@@ -103,7 +103,7 @@ export class EventStreams implements AsyncDisposable {
           if ((await stream.judge().catch(() => 'forbidden')) !== 'allowed') return
           reviewedAt = clock.now()
         }
-        if (question.filter.inventory !== undefined && view.inventories(question.filter).length === 0) return
+        if (view.named(question.filter)?.length === 0) return
         const beganAt = performance.now()
         let isQuiet = true
         for (const event of teller.news()) {

@@ -14,9 +14,9 @@ interface ExportStatus {
 
 const NOT_RUNNING = 'the inventory does not run here (yet): this is what its status says of an earlier run'
 
-/** How each sink of an inventory stands. */
-export function exportStatus({ object, bindings }: SeenInventory): readonly ExportStatus[] {
-  if (bindings) return bindings.map(ofBinding)
+/** How each sink of an inventory stands. @param now ms since 1970 */
+export function exportStatus({ object, bindings }: SeenInventory, now: number): readonly ExportStatus[] {
+  if (bindings) return bindings.map((view) => ofBinding(view, now))
   return (object.status?.sinkExports ?? []).map(({ name, namespace, lastExportTime }) => ({
     ...placeOf(name),
     sinkNamespace: namespace ?? object.metadata.namespace ?? '',
@@ -26,11 +26,16 @@ export function exportStatus({ object, bindings }: SeenInventory): readonly Expo
   }))
 }
 
-function ofBinding(view: BindingView): ExportStatus {
-  const { behindSince, lastExportAt } = view
-  const status = statusOf(view)
+function ofBinding(view: BindingView, now: number): ExportStatus {
+  const { behindSince, lastExportAt, lateAt } = view
+  const isLate = lateAt !== undefined && now >= lateAt
+  const status = statusOf(view, isLate)
   const since = behindSince === undefined ? '' : new Date(behindSince).toISOString()
-  const waits = status === 'debounced' ? `; what changed since ${since} waits for the end of its window` : ''
+  const waits = isLate
+    ? `; it lacks what changed since ${since}`
+    : status === 'debounced'
+      ? `; what changed since ${since} waits for the end of its window`
+      : ''
   return {
     ...placeOf(view.name),
     sinkNamespace: view.namespace,
@@ -40,9 +45,9 @@ function ofBinding(view: BindingView): ExportStatus {
   }
 }
 
-function statusOf({ state, behindSince }: BindingView): ExportStatus['status'] {
+function statusOf({ state, behindSince }: BindingView, isLate: boolean): ExportStatus['status'] {
   if (state === 'pending') return 'unknown'
-  if (state === 'failing' || state === 'blocked') return 'degraded'
+  if (isLate || state === 'failing' || state === 'blocked') return 'degraded'
   return behindSince === undefined ? 'ok' : 'debounced'
 }
 

@@ -7,6 +7,8 @@ export interface Filter {
   /** of the target or of the object; with `inventory`: of the inventory */
   readonly namespace?: string
   readonly inventory?: string
+  /** a roll-up of the cluster, which says by itself whose rows it takes */
+  readonly clusterInventory?: string
   readonly target?: string
   readonly group?: string
   readonly version?: string
@@ -43,8 +45,9 @@ export function rowFilter(filter: Filter, inventoryNamespaces?: ReadonlySet<stri
 }
 
 /** A short name of what is asked for: what was handed out for one question is no answer to another. */
-export function filterMark({ namespace, inventory, target, group, version, kind, name }: Filter): string {
-  return markOf([namespace, inventory, target, group, version, kind, name])
+export function filterMark(filter: Filter): string {
+  const { namespace, inventory, clusterInventory, target, group, version, kind, name } = filter
+  return markOf([namespace, inventory, clusterInventory, target, group, version, kind, name])
 }
 
 const markOf = (what: unknown): string =>

@@ -11,8 +11,12 @@ const PARAMETERS = {
   rows: [...FILTERS, ...PAGING, 'cluster'],
   /** the path names namespace and inventory */
   named: ['target', 'group', 'version', 'kind', 'name', ...PAGING, 'cluster'],
+  /** the path names the roll-up */
+  rollUp: ['namespace', 'target', 'group', 'version', 'kind', 'name', ...PAGING, 'cluster'],
   watch: [...FILTERS, 'limit', 'cluster', 'deltas', 'resume'],
   status: ['namespace', 'name', 'limit', 'offset', 'cluster'],
+  /** of what is in no namespace */
+  clusterStatus: ['name', 'limit', 'offset', 'cluster'],
 } as const
 
 export type Form = keyof typeof PARAMETERS
@@ -37,14 +41,14 @@ export interface Question {
 export function readQuestion(query: URLSearchParams, form: Form, named: Filter = {}): Question {
   const given = parametersOf(query, PARAMETERS[form])
   const filter: Filter = { ...named, ...pick(given, FILTERS) }
-  for (const name of ['namespace', 'inventory', 'target'] as const) checkName(name, filter[name])
+  for (const name of ['namespace', 'inventory', 'clusterInventory', 'target'] as const) checkName(name, filter[name])
   const token = given.get('continue')
   if (token !== undefined && given.has('offset'))
     throw invalidParameter('offset and continue exclude each other: continue says already where the page begins')
   return {
     filter,
     paging: {
-      limit: limitOf(given.get('limit'), form === 'status' ? MAX_LIMIT : DEFAULT_LIMIT),
+      limit: limitOf(given.get('limit'), form === 'status' || form === 'clusterStatus' ? MAX_LIMIT : DEFAULT_LIMIT),
       offset: Math.max(0, integerOf('offset', given.get('offset')) ?? 0),
       ...(token !== undefined && { after: readContinueToken(token, filterMark(filter)) }),
     },

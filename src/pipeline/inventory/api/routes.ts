@@ -4,7 +4,7 @@ import type { Form, Question } from './query.ts'
 
 /** A path that is answered. */
 export interface Route {
-  readonly answer: 'rows' | 'watch' | 'inventories' | 'targets'
+  readonly answer: 'rows' | 'watch' | 'inventories' | 'targets' | 'cluster-inventories'
   readonly form: Form
   /** what the path itself names */
   readonly named?: Filter
@@ -18,6 +18,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
   [`${ROOT}/watch`]: { answer: 'watch', form: 'watch' },
   '/v1alpha1/status/inventories': { answer: 'inventories', form: 'status' },
   '/v1alpha1/status/targets': { answer: 'targets', form: 'status' },
+  '/v1alpha1/status/cluster-inventories': { answer: 'cluster-inventories', form: 'clusterStatus' },
   '/inventory': { answer: 'rows', form: 'rows', successor: ROOT },
   '/inventory/watch': { answer: 'watch', form: 'watch', successor: `${ROOT}/watch` },
 }
@@ -26,6 +27,8 @@ const ROUTES: Readonly<Record<string, Route>> = {
 export function routeOf(path: string): Route | undefined {
   const route = Object.hasOwn(ROUTES, path) ? ROUTES[path] : undefined
   if (route) return route
+  const [, clusterInventory] = /^\/v1alpha1\/cluster-inventory\/([^/]+)$/.exec(path) ?? []
+  if (clusterInventory !== undefined) return { answer: 'rows', form: 'rollUp', named: { clusterInventory } }
   const [, namespace, inventory] = /^\/v1alpha1\/inventory\/([^/]+)\/([^/]+)$/.exec(path) ?? []
   if (namespace === undefined || inventory === undefined) return undefined
   // Names of objects need no escapes: one that has some is refused as a name.
@@ -33,7 +36,11 @@ export function routeOf(path: string): Route | undefined {
 }
 
 /** What who asks must be allowed. */
-export function reviewOf({ answer }: Route, { filter: { namespace, inventory } }: Question): Review {
+export function reviewOf({ answer }: Route, { filter: { namespace, inventory, clusterInventory } }: Question): Review {
+  // What is of the cluster is in no namespace: who may read it may read all of it.
+  if (clusterInventory !== undefined)
+    return { verb: 'get', resource: 'kollectclusterinventories', name: clusterInventory }
+  if (answer === 'cluster-inventories') return { verb: 'list', resource: 'kollectclusterinventories' }
   const where = namespace === undefined ? {} : { namespace }
   if (answer === 'targets') return { verb: 'list', resource: 'kollecttargets', ...where }
   if (answer === 'rows' && namespace !== undefined && inventory !== undefined)

@@ -153,6 +153,15 @@ describe('the inventory API', () => {
         behindSince: 1,
       },
       {
+        name: 'snapshot/slow',
+        family: 'snapshot',
+        namespace: 'team-a',
+        state: 'exported',
+        reason: '',
+        message: 'm',
+        ...{ behindSince: 1, lateAt: 2 },
+      },
+      {
         name: 'event/bus',
         family: 'event',
         namespace: 'team-a',
@@ -189,6 +198,13 @@ describe('the inventory API', () => {
           sinkNamespace: 'sinks',
           status: 'debounced',
           message: expect.stringMatching(/waits for the end of its window/),
+        },
+        {
+          sinkName: 'slow',
+          sinkFamily: 'snapshot',
+          sinkNamespace: 'team-a',
+          status: 'degraded',
+          message: 'm; it lacks what changed since 1970-01-01T00:00:00.001Z',
         },
         { sinkName: 'bus', sinkFamily: 'event', sinkNamespace: 'team-a', status: 'degraded', message: 'refused' },
         { sinkName: 'other', sinkFamily: 'event', sinkNamespace: 'team-a', status: 'unknown', message: 'nothing yet' },
@@ -289,6 +305,49 @@ describe('the inventory API', () => {
     })
     const targets = await get('/v1alpha1/status/targets?namespace=team-b')
     expect(targets.body.items).toMatchObject([{ name: 'apps', namespace: 'team-b' }])
+  })
+
+  it('gives of a roll-up the rows that its sinks get, and how roll-ups stand', async () => {
+    const world = aWorld()
+    for (const name of ['team-a', 'team-b', 'default']) world.namespaces.push({ metadata: { name } })
+    const twice = { namespace: 'team-a', name: 'web', uid: 'uid-web' }
+    world.collect('', 'all', [twice, { namespace: 'team-b', name: 'db' }, { namespace: 'elsewhere', name: 'far' }])
+    world.collect('', 'more', [twice])
+    world.clusterInventories.push({
+      metadata: { name: 'fleet', generation: 2 },
+      spec: { namespaceSelector: {}, targetRefs: ['all', 'more'], dedupe: 'byResourceUID' },
+      status: { itemCount: 2, sinkExports: [{ name: 'event/kafka', namespace: 'kollect-system' }] },
+    })
+    world.bindings.set('/fleet', [])
+    const reviews: unknown[] = []
+    const judge = (_: unknown, review: unknown) => {
+      reviews.push(review)
+      return Promise.resolve('allowed' as const)
+    }
+    const { get } = await served(world, { access: { judge } })
+    const all = await get('/v1alpha1/cluster-inventory/fleet')
+    expect(all.body).toMatchObject({ clusterInventory: 'fleet', complete: true, itemCount: 2, exportStatus: [] })
+    expect(named(all.body.items)).toEqual(['|team-a/web', '|team-b/db'])
+    const some = await get('/v1alpha1/cluster-inventory/fleet?namespace=team-b')
+    expect(named(some.body.items)).toEqual(['|team-b/db'])
+    const page = await get('/v1alpha1/cluster-inventory/fleet?limit=1')
+    const next = await get(`/v1alpha1/cluster-inventory/fleet?limit=1&continue=${page.body.pagination.continue}`)
+    expect([...named(page.body.items), ...named(next.body.items)]).toEqual(named(all.body.items))
+
+    world.store.target({ namespace: '', name: 'more' }).setComplete(false)
+    world.now += 1000
+    const waiting = await get('/v1alpha1/cluster-inventory/fleet')
+    expect(waiting.body).toMatchObject({ complete: false, waitsFor: [{ namespace: '', name: 'more' }] })
+    const { body } = await get('/v1alpha1/status/cluster-inventories')
+    expect(body.items).toMatchObject([{ name: 'fleet', namespace: '', generation: 2, itemCount: 2 }])
+    const missing = await get('/v1alpha1/cluster-inventory/none')
+    expect([missing.status, missing.body.code]).toEqual([404, 'inventory_not_found'])
+    const refused = await get('/v1alpha1/cluster-inventory/fleet?inventory=apps')
+    expect([refused.status, refused.body.code]).toEqual([400, 'invalid_parameter'])
+    // Rights in a namespace are none over the cluster: they are not asked for.
+    expect(reviews[0]).toEqual({ verb: 'get', resource: 'kollectclusterinventories', name: 'fleet' })
+    expect(reviews[1]).toEqual(reviews[0])
+    expect(reviews).toContainEqual({ verb: 'list', resource: 'kollectclusterinventories' })
   })
 
   it('answers the former paths, and names their successors', async () => {

@@ -151,11 +151,13 @@ export class InventoryApi implements AsyncDisposable {
       throw new Refusal(404, 'cluster_not_found', `this agent knows the cluster ${own} alone; ask the hub about others`)
     const readable = this.#options.readable()
     if (!readable.view) throw unavailable('not_ready', `inventory is not read yet: ${readable.message}`, RETRY_SECONDS)
-    if (filter.inventory !== undefined && readable.view.inventories(filter).length === 0)
+    if (readable.view.named(filter)?.length === 0)
       throw new Refusal(
         404,
         'inventory_not_found',
-        `there is no inventory ${filter.namespace ?? '*'}/${filter.inventory}`,
+        filter.clusterInventory === undefined
+          ? `there is no inventory ${filter.namespace ?? '*'}/${filter.inventory}`
+          : `there is no KollectClusterInventory ${filter.clusterInventory}`,
       )
     return readable.view
   }
@@ -166,7 +168,7 @@ export class InventoryApi implements AsyncDisposable {
     const read = view.read(filter)
     const page = pageOf(read.rows(), paging)
     if (page.total === 0 && read.waitsFor.length > 0) throw incomplete(read, question)
-    const inventories = filter.inventory === undefined ? undefined : view.inventories(filter)
+    const inventories = view.named(filter)
     const facts = { cluster, question, read, page, ...(inventories && { inventories }) }
     const gone = new AbortController()
     response.on('close', () => gone.abort())

@@ -3,7 +3,7 @@ import { KOLLECT_API_VERSION } from '#kinds'
 import { sliceOf } from './page.ts'
 import type { Question } from './query.ts'
 import { pagination } from './summary.ts'
-import type { InventoryView } from './view.ts'
+import type { InventoryView, SeenInventory } from './view.ts'
 
 /** How one inventory or target stands, as its status in the cluster says it. */
 interface StatusItem {
@@ -20,10 +20,14 @@ interface StatusItem {
 /** `StatusListResponse`. */
 export function statusList(
   view: InventoryView,
-  of: 'inventories' | 'targets',
+  of: 'inventories' | 'targets' | 'cluster-inventories',
   { cluster, question: { filter, paging } }: { readonly cluster: string; readonly question: Question },
 ) {
-  const all = of === 'inventories' ? view.allInventories().map(ofInventory) : view.allTargets().map(ofTarget)
+  const all = {
+    inventories: () => view.allInventories().map(ofInventory),
+    targets: () => view.allTargets().map(ofTarget),
+    'cluster-inventories': () => view.allClusterInventories().map(ofInventory),
+  }[of]()
   const matching = all
     .filter(
       ({ namespace, name }) =>
@@ -40,7 +44,7 @@ export function statusList(
   }
 }
 
-function ofInventory({ metadata, status = {} }: ReturnType<InventoryView['allInventories']>[number]): StatusItem {
+function ofInventory({ metadata, status = {} }: SeenInventory['object']): StatusItem {
   const { lastExportTime, itemCount } = status
   return {
     ...baseOf(metadata, status),

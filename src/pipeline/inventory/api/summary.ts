@@ -24,12 +24,13 @@ export interface SummaryFacts {
 /** `InventorySummary` as JSON, in pieces: the rows are written as they are kept. */
 export function* summaryJson(facts: SummaryFacts): Generator<string> {
   const { cluster, page, inventories, question } = facts
-  const { namespace, inventory } = question.filter
+  const { namespace, inventory, clusterInventory } = question.filter
   const head = {
     schemaVersion: KOLLECT_API_VERSION,
     itemCount: page.items.length,
     ...(namespace !== undefined && { namespace }),
     ...(inventory !== undefined && { inventory }),
+    ...(clusterInventory !== undefined && { clusterInventory }),
     cluster,
     updatedAt: timeText(facts.read.now),
     checksum: pageChecksum(page),
@@ -48,7 +49,7 @@ export function* summaryJson(facts: SummaryFacts): Generator<string> {
         continue: continueToken(page, filterMark(question.filter)),
       },
     }),
-    ...(inventories && { exportStatus: inventories.flatMap(exportStatus) }),
+    ...(inventories && { exportStatus: inventories.flatMap((one) => exportStatus(one, facts.read.now)) }),
   }
   const rest = JSON.stringify(tail).slice(1)
   yield rest === '}' ? ']}' : `],${rest}`

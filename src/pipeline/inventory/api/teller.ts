@@ -122,7 +122,7 @@ export class Teller {
 
   #inventories(): readonly SeenInventory[] | undefined {
     const { view, question } = this.#options
-    return question.filter.inventory === undefined ? undefined : view.inventories(question.filter)
+    return view.named(question.filter)
   }
 
   #id({ sequence, filter }: RowsNow): string {

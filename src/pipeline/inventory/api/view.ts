@@ -2,10 +2,14 @@ import { randomUUID } from 'node:crypto'
 import type { KollectTargetStatus } from '#kinds'
 import { Listeners } from '#runtime'
 import type { BindingView } from '../bindings/view.ts'
+import { type Composition, compose } from '../compose.ts'
 import type { InventoryInformers } from '../objects.ts'
+import { clusterInventory } from '../reconcile/inventory-kinds.ts'
 import type { TargetKey } from '../rows.ts'
 import { compareKeys, type PackedRow, type RowStore, targetText } from '../store/index.ts'
 import { type Filter, type RowFilter, rowFilter } from './filter.ts'
+
+type Objects<K extends 'inventories' | 'clusterInventories'> = ReturnType<InventoryInformers[K]['list']>[number]
 
 /** A target as far as an answer needs it. */
 interface SeenTarget {
@@ -37,9 +41,9 @@ export interface RowsNow {
   rowsOfKeys(): Iterable<PackedRow>
 }
 
-/** An inventory of a namespace, with how its bindings stand. */
+/** An inventory of either kind, with how its bindings stand. */
 export interface SeenInventory {
-  readonly object: ReturnType<InventoryInformers['inventories']['list']>[number]
+  readonly object: Objects<'inventories'> | Objects<'clusterInventories'>
   /** undefined: it does not run (yet) */
   readonly bindings: readonly BindingView[] | undefined
 }
@@ -67,19 +71,31 @@ export class InventoryView {
     this.#options = options
   }
 
-  /** The inventories that are asked for by their name. */
-  inventories({ namespace, inventory }: Filter): readonly SeenInventory[] {
+  /** The inventories, or the roll-up, that are asked for by their name; undefined: none is. */
+  named({ namespace, inventory, clusterInventory }: Filter): readonly SeenInventory[] | undefined {
     const { informers, bindings } = this.#options
-    return informers.inventories
-      .list()
-      .filter(
-        ({ metadata }) => metadata.name === inventory && (namespace === undefined || metadata.namespace === namespace),
-      )
-      .map((object) => ({ object, bindings: bindings(object.metadata.namespace ?? '', object.metadata.name) }))
+    if (inventory === undefined && clusterInventory === undefined) return undefined
+    const found =
+      clusterInventory === undefined
+        ? informers.inventories
+            .list()
+            .filter(
+              ({ metadata }) =>
+                metadata.name === inventory && (namespace === undefined || metadata.namespace === namespace),
+            )
+        : informers.clusterInventories.list().filter(({ metadata }) => metadata.name === clusterInventory)
+    return found.map((object) => ({
+      object,
+      bindings: bindings(object.metadata.namespace ?? '', object.metadata.name),
+    }))
   }
 
-  allInventories(): ReturnType<InventoryInformers['inventories']['list']> {
+  allInventories(): readonly Objects<'inventories'>[] {
     return this.#options.informers.inventories.list()
+  }
+
+  allClusterInventories(): readonly Objects<'clusterInventories'>[] {
+    return this.#options.informers.clusterInventories.list()
   }
 
   allTargets(): ReturnType<InventoryInformers['targets']['list']> {
@@ -89,15 +105,13 @@ export class InventoryView {
   /** The rows that match, as they are now. What comes later changes nothing of them. */
   read(filter: Filter): RowsNow {
     const { store, now } = this.#options
-    const namespaces =
-      filter.inventory === undefined
-        ? undefined
-        : new Set(this.inventories(filter).map(({ object }) => object.metadata.namespace ?? ''))
+    const named = this.named(filter)
+    if (filter.clusterInventory !== undefined) return this.#rollUp(filter, named?.[0])
+    const namespaces = named && new Set(named.map(({ object }) => object.metadata.namespace ?? ''))
     const rowsOf = rowFilter(filter, namespaces)
     const targets = this.#targets(filter, namespaces)
     const awaited = targets.filter(({ isComplete }) => !isComplete)
     const at = now()
-    const isUnread = awaited.some(({ asOf }) => asOf === undefined)
     function* rowsOfKeys(): Generator<PackedRow> {
       for (const { rows } of targets) for (const row of rows) if (rowsOf.hasKey(row)) yield row
     }
@@ -106,7 +120,35 @@ export class InventoryView {
       sequence: store.sequence,
       now: at,
       waitsFor: awaited,
-      asOf: isUnread ? undefined : Math.min(at, ...awaited.map(({ asOf }) => asOf ?? at)),
+      asOf: earliest(at, awaited),
+      rowsOfKeys,
+      *rows() {
+        for (const row of rowsOfKeys()) if (rowsOf.hasContent(row)) yield row
+      },
+    }
+  }
+
+  /** The rows of a roll-up, as its sinks get them. */
+  #rollUp(filter: Filter, seen: SeenInventory | undefined): RowsNow {
+    const { store, informers, now } = this.#options
+    const at = now()
+    const rowsOf = rowFilter(filter)
+    const chosen = seen && clusterInventory.composition(seen.object, informers, at)
+    const composition = !chosen || 'message' in chosen ? NOTHING : chosen
+    const snapshot = compose(store, composition)
+    const waitsFor = snapshot.waitsFor.map((key) => {
+      const state = store.state(key)
+      return { key, asOf: state.kind === 'rows' ? state.completeUntil : undefined }
+    })
+    function* rowsOfKeys(): Generator<PackedRow> {
+      for (const row of snapshot.packed()) if (rowsOf.hasKey(row)) yield row
+    }
+    return {
+      filter: rowsOf,
+      sequence: snapshot.sequence,
+      now: at,
+      waitsFor,
+      asOf: earliest(at, waitsFor),
       rowsOfKeys,
       *rows() {
         for (const row of rowsOfKeys()) if (rowsOf.hasContent(row)) yield row
@@ -150,6 +192,12 @@ export class InventoryView {
     return all
   }
 }
+
+const NOTHING: Composition = { targets: [], onceEach: false }
+
+/** When all of it was complete last, ms since 1970; undefined: a target was never read. */
+const earliest = (at: number, awaited: readonly AwaitedTarget[]): number | undefined =>
+  awaited.some(({ asOf }) => asOf === undefined) ? undefined : Math.min(at, ...awaited.map(({ asOf }) => asOf ?? at))
 
 const placeOf = ({ namespace, name }: TargetKey) => ({
   ...{ targetNamespace: namespace, targetName: name },

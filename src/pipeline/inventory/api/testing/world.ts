@@ -15,6 +15,8 @@ export class World {
   readonly inventories: DeclaredObject[] = []
   readonly targets: DeclaredObject[] = []
   readonly clusterTargets: DeclaredObject[] = []
+  readonly clusterInventories: (DeclaredObject & { readonly spec: object })[] = []
+  readonly namespaces: DeclaredObject[] = []
   readonly bindings = new Map<string, readonly BindingView[]>()
   now = Date.UTC(2026, 0, 1)
   readonly store: RowStore
@@ -30,6 +32,8 @@ export class World {
         inventories: { list: () => this.inventories },
         targets: { list: () => this.targets },
         clusterTargets: { list: () => this.clusterTargets },
+        clusterInventories: { list: () => this.clusterInventories },
+        namespaces: { list: () => this.namespaces },
       } as unknown as InventoryInformers, // all that is read of them
       bindings: (namespace, name) => this.bindings.get(`${namespace}/${name}`),
       now,
