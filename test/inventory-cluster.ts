@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createKubeClient, type KubeObject, type OwnedKubeClient, type Resource } from '#kube'
 import { startPostgres, type TestPostgres } from '../src/pipeline/sinks/testing/postgres-server.ts'
+import { together, toPostgres } from './inventory-manifests.ts'
 import { clusterpulse, program, type Running } from './process.ts'
 import { type RealApiServer, startRealApiServer } from './real-apiserver.ts'
 
@@ -32,26 +33,11 @@ spec:
     - { name: round, path: "cel:${round}", type: integer }
 `
 
-const toPostgres = (dsn: string) => `
-apiVersion: v1
-kind: Secret
-metadata: { name: warehouse, namespace: ${NAMESPACE} }
-stringData: { dsn: ${JSON.stringify(dsn)} }
----
+const TARGET = `
 apiVersion: kollect.dev/v1alpha1
 kind: KollectTarget
 metadata: { name: deployments, namespace: ${NAMESPACE} }
 spec: { profileRef: deployments }
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectDatabaseSink
-metadata: { name: warehouse, namespace: ${NAMESPACE} }
-spec: { type: postgres, postgres: { databaseRef: { name: warehouse }, table: inventory } }
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectInventory
-metadata: { name: deployments, namespace: ${NAMESPACE} }
-spec: { databaseSinkRefs: [warehouse] }
 `
 
 /** ConfigMaps of a namespace of their own to a branch. @param windowS the least time between two commits, s */
@@ -175,7 +161,7 @@ export class InventoryCluster implements AsyncDisposable {
 
   /** All Deployments to PostgreSQL. */
   async declare(): Promise<void> {
-    await this.kubectl('apply -f -', [profile(0), toPostgres(this.postgres.dsn())].join('---'))
+    await this.kubectl('apply -f -', together(profile(0), TARGET, toPostgres(this.postgres.dsn(), 'deployments')))
   }
 
   /** All ConfigMaps of the namespace `history` to a repository of git on this machine. */

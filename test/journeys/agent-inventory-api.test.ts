@@ -4,6 +4,7 @@ import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { parseEvent, Reader } from '../../src/pipeline/inventory/api/testing/reader.ts'
+import { anInventory, configMap, SETTINGS, together } from '../inventory-manifests.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
@@ -14,30 +15,6 @@ import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real
 const missing = noRealApiServer()
 const skip = missing !== undefined && process.env.CI_REQUIRE_ALL !== '1'
 
-const DECLARED = `
-apiVersion: kollect.dev/v1alpha1
-kind: KollectProfile
-metadata: { name: settings, namespace: shop }
-spec:
-  targetGVK: { version: v1, kind: ConfigMap }
-  attributes: [{ name: mode, path: "{.data.mode}", optional: true }]
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectTarget
-metadata: { name: settings, namespace: shop }
-spec: { profileRef: settings, labelSelector: { matchLabels: { app: web } } }
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectInventory
-metadata: { name: settings, namespace: shop }
-spec: {}
-`
-const configMap = (name: string, mode = 'on') => `
-apiVersion: v1
-kind: ConfigMap
-metadata: { name: ${name}, namespace: shop, labels: { app: web } }
-data: { mode: "${mode}" }
-`
 const READERS = `
 apiVersion: v1
 kind: ServiceAccount
@@ -137,7 +114,7 @@ describe.skipIf(skip)(`the inventory API of an agent${skip ? ` (skipped: ${missi
 
   it('says that nothing was read yet, and never shows that as an empty list', async () => {
     await kubectl('apply -f -', configMap('one'))
-    await kubectl('apply -f -', DECLARED)
+    await kubectl('apply -f -', together(SETTINGS, anInventory('settings')))
     // The agent may not read ConfigMaps yet: what it cannot read it does not call empty.
     await expect
       .poll(() => get(OWN))

@@ -12,6 +12,7 @@ import {
   startPostgres,
   type TestPostgres,
 } from '../../src/pipeline/sinks/testing/postgres-server.ts'
+import { configMap, SETTINGS, together, toPostgres } from '../inventory-manifests.ts'
 import { clusterpulse, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
@@ -31,41 +32,6 @@ interface Cluster {
   readonly agent: string
   readonly folder: string
 }
-
-const declared = (dsn: string) => `
-apiVersion: v1
-kind: Secret
-metadata: { name: warehouse, namespace: shop }
-stringData: { dsn: ${JSON.stringify(dsn)} }
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectProfile
-metadata: { name: settings, namespace: shop }
-spec:
-  targetGVK: { version: v1, kind: ConfigMap }
-  attributes: [{ name: mode, path: "{.data.mode}", optional: true }]
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectTarget
-metadata: { name: settings, namespace: shop }
-spec: { profileRef: settings, labelSelector: { matchLabels: { app: web } } }
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectDatabaseSink
-metadata: { name: warehouse, namespace: shop }
-spec: { type: postgres, postgres: { databaseRef: { name: warehouse }, table: inventory } }
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectInventory
-metadata: { name: settings, namespace: shop }
-spec: { databaseSinkRefs: [warehouse] }
-`
-const configMap = (name: string, mode = 'on') => `
-apiVersion: v1
-kind: ConfigMap
-metadata: { name: ${name}, namespace: shop, labels: { app: web } }
-data: { mode: "${mode}" }
-`
 
 let folder: string
 const webhooksPort = randomInt(10_000, 32_000)
@@ -174,8 +140,8 @@ describe.skipIf(missing !== undefined)(
 
     it('say what they may not read, and go on when they may', async () => {
       for (const name of NAMES) {
-        await admin(name, 'apply -f -', declared(postgres.dsn()))
-        await admin(name, 'apply -f -', [configMap('a'), configMap('b')].join('---'))
+        await admin(name, 'apply -f -', together(SETTINGS, toPostgres(postgres.dsn(), 'settings')))
+        await admin(name, 'apply -f -', together(configMap('a'), configMap('b')))
         startAgent(name)
       }
       for (const name of NAMES)

@@ -63,10 +63,18 @@ describe.skipIf(skip)(onPostgres(`an agent of ${ROWS} objects${skip ? ` (not run
     async () => {
       await allWritten()
       await expect.poll(counted).toEqual({ inserted: ROWS, updated: 0, deleted: 0 })
-      for (const n of [1, 500, 999]) await cluster.kubectl(`label deployment ${nameOf(n)} -n shop team=a`)
       const labelled = () =>
         cluster.postgres.query("select name from inventory where payload->'attributes'->'labels'->>'team' = 'a'")
-      await expect.poll(labelled).toHaveLength(3)
+      const afterMs: number[] = []
+      for (const n of [1, 500, 999]) {
+        await cluster.kubectl(`label deployment ${nameOf(n)} -n shop team=a`)
+        const labelledAt = performance.now()
+        await expect.poll(labelled, { interval: 10 }).toHaveLength(afterMs.length + 1)
+        afterMs.push(Math.round(performance.now() - labelledAt))
+      }
+      console.log(`a label stands in its row ${afterMs.join(', ')} ms after kubectl returned`)
+      // Two seconds are promised, and measured by `npm run bench inventory`; the rest is for a machine that has much else to do.
+      expect(Math.max(...afterMs)).toBeLessThan(10_000)
       await expect.poll(counted).toEqual({ inserted: ROWS, updated: 3, deleted: 0 })
     },
     PATIENCE_MS * 2,

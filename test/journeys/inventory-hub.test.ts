@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Client, createClient, type FleetPageView } from '#http'
 import {
   onPostgres,
@@ -10,6 +10,7 @@ import {
   startPostgres,
   type TestPostgres,
 } from '../../src/pipeline/sinks/testing/postgres-server.ts'
+import { configMap, SETTINGS, together, toPostgres } from '../inventory-manifests.ts'
 import { clusterpulse, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
@@ -21,47 +22,15 @@ import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real
 const missing = noRealApiServer() ?? postgresMissing
 const KIND = 'inventory'
 
-const declared = (dsn: string) => `
-apiVersion: v1
-kind: Secret
-metadata: { name: warehouse, namespace: shop }
-stringData: { dsn: ${JSON.stringify(dsn)} }
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectProfile
-metadata: { name: settings, namespace: shop }
-spec:
-  targetGVK: { version: v1, kind: ConfigMap }
-  attributes: [{ name: mode, path: "{.data.mode}", optional: true }]
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectTarget
-metadata: { name: settings, namespace: shop }
-spec: { profileRef: settings, labelSelector: { matchLabels: { app: web } } }
----
+const CLUSTER_TARGET = `
 apiVersion: kollect.dev/v1alpha1
 kind: KollectClusterTarget
 metadata: { name: all }
 spec:
   profileRef: { name: settings, namespace: shop }
   namespaceSelector: { matchLabels: { team: web } }
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectDatabaseSink
-metadata: { name: warehouse, namespace: shop }
-spec: { type: postgres, postgres: { databaseRef: { name: warehouse }, table: inventory } }
----
-apiVersion: kollect.dev/v1alpha1
-kind: KollectInventory
-metadata: { name: settings, namespace: shop }
-spec: { databaseSinkRefs: [warehouse] }
 `
-const configMap = (name: string, mode = 'on', namespace = 'shop') => `
-apiVersion: v1
-kind: ConfigMap
-metadata: { name: ${name}, namespace: ${namespace}, labels: { app: web } }
-data: { mode: "${mode}" }
-`
+const declared = (dsn: string) => together(SETTINGS, CLUSTER_TARGET, toPostgres(dsn, 'settings'))
 /** Sees the cluster with what these resources leave of it. */
 const policy = (user: string, resources: readonly object[]) =>
   JSON.stringify({
@@ -171,8 +140,6 @@ describe.skipIf(missing !== undefined)(
       await members.says(/kubeconfig in/)
       await startHub()
       client = createClient({ baseUrl: base })
-      await admin('apply -k deploy/crds/kollect')
-      await admin('wait --for=condition=Established crd --all')
       const said = await command('connect', 'west', '--accept', '--kubeconfig', hubFile())
       startAgent(/npx clusterpulse join (\S+)/.exec(said)?.[1])
     }, 300_000)
@@ -184,12 +151,27 @@ describe.skipIf(missing !== undefined)(
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     }, 120_000)
 
+    it('notices within a minute that kinds of inventory were installed under a running agent', async () => {
+      const outcomes = async () => {
+        const kinds = [KIND, 'kollecttargets', 'kollectinventories', 'kollectsinks']
+        const pages = await Promise.all(kinds.map((kind) => client.fleetRows(kind, { limit: 1 })))
+        return pages.map(({ clusters }) => clusters.find(({ cluster }) => cluster === 'west')?.part.outcome)
+      }
+      await expect.poll(outcomes, { timeout: 60_000 }).toEqual(['absent', 'absent', 'absent', 'absent'])
+      await admin('apply -k deploy/crds/kollect')
+      await admin('wait --for=condition=Established crd --all')
+      const installedAt = Date.now()
+      // A read each minute, and what it takes a loaded machine.
+      await expect.poll(outcomes, { timeout: 100_000 }).toEqual(['complete', 'complete', 'complete', 'complete'])
+      console.log(`kinds of inventory were noticed after ${Math.round((Date.now() - installedAt) / 1000)} s`)
+    })
+
     it('shows what targets chose, under the name the cluster is a member by, and the sink has the same', async () => {
       for (const namespace of ['shop', 'bank']) {
         await admin(`create namespace ${namespace}`)
         await admin(`label namespace ${namespace} team=web`)
       }
-      await admin('apply -f -', [configMap('a'), configMap('b'), configMap('safe', 'shut', 'bank')].join('---'))
+      await admin('apply -f -', together(configMap('a'), configMap('b'), configMap('safe', 'shut', 'bank')))
       await admin('apply -f -', declared(postgres.dsn()))
       await expectShown(
         [
@@ -293,5 +275,42 @@ describe.skipIf(missing !== undefined)(
         120_000,
       )
     })
+
+    it('shows that the agent of another cluster writes under the same name, and who, until one of both is stopped', async () => {
+      const clone = await startRealApiServer()
+      if (!clone) throw new Error('there is no real kube-apiserver')
+      onTestFinished(() => clone.stop())
+      const file = join(folder, 'clone.yaml')
+      await writeFile(file, clone.kubeconfig)
+      await kubectl(file, 'apply -k deploy/crds/kollect')
+      await kubectl(file, 'wait --for=condition=Established crd --all')
+      await kubectl(file, 'create namespace shop')
+      await kubectl(file, 'apply -f -', declared(postgres.dsn()))
+      const system = await kubectl(file, 'get namespace kube-system -o jsonpath={.metadata.uid}')
+      const before = await stored()
+      const other = clusterpulse(['agent'], {
+        env: {
+          CLUSTER_NAME: 'west',
+          KUBECONFIG: file,
+          BUFFER_DIR: join(folder, 'clone'),
+          HEALTH_ADDRESS: '127.0.0.1:0',
+          SINK_ALLOW_LOOPBACK: 'true',
+        },
+      })
+      onTestFinished(() => other[Symbol.asyncDispose]())
+      const written = async () =>
+        (await client.fleetRows('kollectinventories', { limit: 10 })).items.find(({ cluster }) => cluster === 'west')
+          ?.values
+      const who = expect.stringContaining(`in cluster ${system.slice(0, 13)} writes under the cluster name west, too`)
+      await expect.poll(written, { timeout: 180_000 }).toMatchObject({
+        ...{ status: 'Degraded', failing: 1, failingSince: expect.any(Number), conflict: who, why: who },
+        exports: [expect.objectContaining({ sink: 'database/warehouse', status: 'WriterConflict', message: who })],
+      })
+      expect(await command('get', 'kinv', '-o', 'wide', '--server', base)).toContain(system.slice(0, 13))
+      expect(await stored()).toEqual(before)
+      await other.kill('SIGTERM')
+      await expect.poll(written, { timeout: 240_000 }).toMatchObject({ status: 'Ready', failing: 0, conflict: null })
+      expect(await stored()).toEqual(before)
+    }, 600_000)
   },
 )
