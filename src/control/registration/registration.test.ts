@@ -284,7 +284,7 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
       metadata: { annotations: { [CERTIFICATES_ANNOTATION]: 'ab'.repeat(32), [CERTIFICATE_LIFE_ANNOTATION]: life } },
     })
     await until(() =>
-      expect(index.member('over')).toMatchObject({ state: 'unknown', certificate: { from: 1767225600000 } }),
+      expect(index.member('over')).toMatchObject({ state: 'not joined yet', certificate: { from: 1767225600000 } }),
     )
     for (const hubAcceptsClient of [false, true]) {
       await change(api, 'over', {
