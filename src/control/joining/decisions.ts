@@ -1,11 +1,12 @@
 import { CLUSTER_LABEL, isReservedNamespace } from '#authority'
-import { approve, deny, denyApproved } from '#certificates'
+import { approve, denialIn, deny, denyApproved } from '#certificates'
 import type { AgentCredentials } from '#connections'
 import { isKubeError, type KubeClient, whole } from '#kube'
 import { type ClusterName, FleetError, type MemberAct, systemClock } from '#model'
 import { ASKED_ANNOTATION } from './askers.ts'
 import {
   askerOf,
+  asksForItself,
   type CertificateRequest,
   certificateRequests,
   clusterOfRequest,
@@ -95,7 +96,7 @@ export async function accept({
     await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
     done.push(told(did, { act: 'cluster_accepted', words: `${cluster} is accepted as a member` }))
   }
-  done.push(...leftOut(labelled, member))
+  done.push(...leftOut(labelled, member), ...signedBefore(all))
   if (!chosen && isRevoked(member))
     done.push(
       `its certificates were revoked and do not count again: \`clusterpulse connect ${cluster}\` prints a token to join anew with`,
@@ -247,6 +248,16 @@ const whyNoneOf = (request: CertificateRequest, member: ManagedCluster): string 
   (isAskedOf(request, member)
     ? undefined
     : `it was asked for a ManagedCluster ${member.metadata.name} that was deleted since; the machine must join anew`)
+
+/** Those that were turned down when their machine could read the certificate already: the API knows no revocation of one. */
+const signedBefore = (all: readonly CertificateRequest[]): readonly string[] =>
+  all
+    .filter((one) => one.status?.certificate && denialIn(one) && asksForItself(one.spec.username ?? ''))
+    .slice(0, MAX_LINES)
+    .map(
+      (one) =>
+        `warning: request ${one.metadata.name} was signed before it was turned down; whoever asked may hold that certificate (key ${keyOf(one)?.slice(0, 16)}), and the hub's API takes it as long as ${clusterOfRequest(one)} is accepted; where that is another machine, deny the cluster and let the right one join under another name`,
+    )
 
 /** Those that wait with the label of the cluster and are none of it. */
 function leftOut(labelled: readonly CertificateRequest[], member: ManagedCluster): readonly string[] {

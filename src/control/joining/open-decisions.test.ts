@@ -12,6 +12,7 @@ import { RequestIndex } from './request-index.ts'
 import { aJoiningHub, aMachine, cluster, type JoiningHub, told } from './testing/joining-hub.ts'
 
 const HOUR_MS = 3_600_000
+const bootstrap = 'system:serviceaccount:open-cluster-management:agent-registration-bootstrap'
 let hub: JoiningHub
 let index: RequestIndex
 beforeAll(async () => {
@@ -101,6 +102,25 @@ describe('a request that was approved alone', () => {
     await accept({ hub: hub.kube, cluster: name, request: right.request })
     expect(kinds(await told(hub, right.asked))).toContain('joined')
     expect(await told(hub, wrong.asked)).toEqual([over('join_denied', /denied/)])
+  })
+
+  it('that OCM’s agent asked for is warned of when its cluster is accepted after it was turned down', async () => {
+    const name = aName()
+    const { request } = await asks(name)
+    await approved(request)
+    await refuse({ hub: hub.kube, cluster: name })
+    /** as one of a bootstrap kubeconfig, which reads its certificate at the API */
+    const asOcm = new Proxy(hub.kube, {
+      get(kube, what) {
+        const member: unknown = Reflect.get(kube, what)
+        if (what !== 'listAll') return typeof member === 'function' ? member.bind(kube) : member
+        return async () =>
+          (await requestsOf(name)).map((one) => ({ ...one, spec: { ...one.spec, username: bootstrap } }))
+      },
+    })
+    const warning = expect.stringMatching(`^warning: request ${request} was signed before it was turned down`)
+    expect(await accept({ hub: asOcm, cluster: name })).toContainEqual(warning)
+    expect(await accept({ hub: hub.kube, cluster: name })).not.toContainEqual(warning)
   })
 
   it('ends with the cluster where that is revoked', async () => {
@@ -203,7 +223,6 @@ describe('what is missing of a request', () => {
     },
   })
   const both: readonly MissingDecision[] = ['approval', 'acceptance']
-  const bootstrap = 'system:serviceaccount:open-cluster-management:agent-registration-bootstrap'
 
   it.each<[string, CertificateRequest, ManagedCluster | undefined, readonly MissingDecision[]]>([
     ['is both of one nobody decided', asked([]), aCluster(), both],

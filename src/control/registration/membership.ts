@@ -311,14 +311,18 @@ export class MembershipReconciler implements Reconciler {
 /** Whether it was revoked, or all that it asked for was denied: of one that nobody ever accepted that is the decision on it. */
 function isTurnedDown(member: ManagedCluster, requests: readonly CertificateRequestObject[]): boolean {
   if (isRevoked(member)) return true
-  const { metadata } = member
-  const since = Date.parse(metadata.creationTimestamp ?? '')
+  const since = Date.parse(member.metadata.creationTimestamp ?? '')
+  // What was decided before it was made was decided about another one of its name; OCM's agent may ask before it makes it.
   const asked = requests.filter(
-    (one) =>
-      !(Date.parse(one.metadata.creationTimestamp ?? '') < since) &&
-      judgeRequest(one, [API_CLIENT_SIGNER, STREAM_SIGNER]).kind === 'recognised',
+    (one) => !(decidedAt(one) < since) && judgeRequest(one, [API_CLIENT_SIGNER, STREAM_SIGNER]).kind === 'recognised',
   )
   return asked.length > 0 && asked.every((one) => denialIn(one) !== undefined)
+}
+
+/** When the last decision about it was written, ms since the Unix epoch; NaN: none was. */
+function decidedAt({ status }: CertificateRequestObject): number {
+  const times = (status?.conditions ?? []).map((one) => Date.parse(one.lastTransitionTime ?? one.lastUpdateTime ?? ''))
+  return times.length > 0 ? Math.max(...times) : Number.NaN
 }
 
 export const DEFAULT_REMOVAL_PATIENCE_MS = minutes(5)

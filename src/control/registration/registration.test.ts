@@ -264,6 +264,17 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
       const [request] = await api.kube.listAll(certificateRequests, { labelSelector: `${CLUSTER_LABEL}=half` })
       await denyApproved(api.kube, request as CertificateRequestObject, { message: 'no' })
       await until(async () => expect(stateOf(await memberOf(api, 'half'))).toBe('denied'))
+      // OCM's agent may ask before it makes its cluster; what was decided by then was about another one of the name.
+      const [early, former] = [await asked('early', 'one'), await asked('former', 'one')]
+      await deny(api.kube, former, { reason: 'Test', message: 'no' })
+      await new Promise((resolve) => setTimeout(resolve, 1_100)) // times at the API are whole seconds
+      await aMember(api, 'former', { accepted: false })
+      await aMember(api, 'early', { accepted: false })
+      await approve(api.kube, early, { reason: 'Test', message: '' })
+      const approved = await api.kube.get(certificateRequests, { name: early.metadata.name })
+      await denyApproved(api.kube, approved as CertificateRequestObject, { message: 'no' })
+      await until(async () => expect(stateOf(await memberOf(api, 'early'))).toBe('denied'))
+      expect(stateOf(await memberOf(api, 'former'))).toBe('pending')
       await aMember(api, 'over-before', { accepted: false, transport: 'stream' })
       await change(api, 'over-before', {
         metadata: { annotations: { [CERTIFICATES_ANNOTATION]: 'revoked-2026-11-26T10:00:00.000Z' } },

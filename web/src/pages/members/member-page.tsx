@@ -206,7 +206,8 @@ const certificateWord = {
 function noCertificate(member: Member): string {
   const { state } = member
   if (state === 'revoked') return 'It was revoked: no certificate of it counts.'
-  if (member.accepted) return 'The hub has seen no certificate of it signed.'
+  if (member.accepted && member.joined) return 'The hub has seen no certificate of it signed.'
+  if (member.accepted) return 'None counts yet: nobody joined under this name since it was accepted.'
   return state === 'not accepted yet'
     ? 'None counts yet: one is handed out when its request is approved and the cluster is accepted.'
     : 'None counts: the cluster is not accepted.'
