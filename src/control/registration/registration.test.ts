@@ -274,7 +274,7 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
       const approved = await api.kube.get(certificateRequests, { name: early.metadata.name })
       await denyApproved(api.kube, approved as CertificateRequestObject, { message: 'no' })
       await until(async () => expect(stateOf(await memberOf(api, 'early'))).toBe('denied'))
-      expect(stateOf(await memberOf(api, 'former'))).toBe('pending')
+      expect(stateOf(await memberOf(api, 'former'))).toBe('not accepted yet')
       await aMember(api, 'over-before', { accepted: false, transport: 'stream' })
       await change(api, 'over-before', {
         metadata: { annotations: { [CERTIFICATES_ANNOTATION]: 'revoked-2026-11-26T10:00:00.000Z' } },
