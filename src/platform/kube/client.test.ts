@@ -624,6 +624,9 @@ describe('writing', () => {
     })
     await kube.request('GET', '/api', { as: { user: 'u' } })
     const u = { 'impersonate-user': ['u'] }
+    const everything = client({ ...server.access(), as: { user: 'u' } })
+    await everything.request('GET', '/api')
+    await everything.request('GET', '/api', { as: { user: 'v' } })
     expect(seen.map((each) => (each as unknown[]).slice(0, 2))).toEqual([
       [`POST ${path}?fieldManager=m&dryRun=All`, headers],
       [`POST ${path}/a/token`, {}],
@@ -631,6 +634,8 @@ describe('writing', () => {
       [`PATCH ${path}/a?fieldManager=clusterpulse&dryRun=All`, u],
       [`DELETE ${path}/a`, {}],
       ['GET /api', u],
+      ['GET /api', u],
+      ['GET /api', { 'impersonate-user': ['v'] }],
     ])
     expect((seen[4] as unknown[])[2]).toEqual({
       apiVersion: 'v1',

@@ -80,6 +80,21 @@ describe('a context', () => {
     await expect(accessForContext(half)).rejects.toThrow(/not both/)
   })
 
+  it('acts as whom its user names, whole or not at all', async () => {
+    const server = 'server: https://c:6443'
+    const asOf = async (user: string) => (await accessForContext(config(server, `token: t\n${user}`))).as
+    expect(await asOf('as: ann')).toEqual({ user: 'ann' })
+    expect(await asOf('as: 7\nas-uid: u\nas-groups: [a, b]\nas-user-extra: {why: [x]}')).toEqual({
+      user: '7',
+      uid: 'u',
+      groups: ['a', 'b'],
+      extra: { why: ['x'] },
+    })
+    expect(await asOf('as: ""')).toBeUndefined()
+    for (const half of ['as-groups: [a]', 'as-uid: u', 'as-user-extra: {why: [x]}'])
+      await expect(asOf(half)).rejects.toThrow('no `as` that names the user')
+  })
+
   it('takes a credential command with its environment', async () => {
     const exec = `exec:
   apiVersion: client.authentication.k8s.io/v1beta1

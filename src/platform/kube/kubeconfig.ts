@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { FleetError } from '#model'
-import type { ClusterAccess } from './types.ts'
+import type { ClusterAccess, Impersonation } from './types.ts'
 
 /** A kubeconfig cannot be used. The sentence names the file or entry and what to correct. */
 export class KubeconfigError extends FleetError {
@@ -165,13 +165,35 @@ export async function accessForContext(
   const ca = skipsTls ? undefined : await pem(cluster, 'certificate-authority')
   const tlsServerName = textOf(cluster.value['tls-server-name'])
   const proxyUrl = textOf(cluster.value['proxy-url'])
+  const as = user && impersonationOf(user)
   return {
     server: server.replace(/\/+$/, ''),
     verifyTls: !skipsTls,
     ...(ca === undefined ? {} : { ca }),
     ...(tlsServerName ? { tlsServerName } : {}),
     ...(proxyUrl ? { proxyUrl } : {}),
+    ...(as && { as }),
     credentials: user ? await credentialsOf(user) : { kind: 'none' },
+  }
+}
+
+/** As whom the user of a kubeconfig acts: `as`, `as-uid`, `as-groups` and `as-user-extra`, as kubectl reads them. */
+function impersonationOf({ name, value }: Entry): Impersonation | undefined {
+  const user = textOf(value.as)
+  const uid = textOf(value['as-uid'])
+  const groups = textsOf(value['as-groups'])
+  const extra = Object.entries(isFields(value['as-user-extra']) ? value['as-user-extra'] : {})
+  if (user === '') {
+    if (uid === '' && groups.length === 0 && extra.length === 0) return undefined
+    throw new KubeconfigError(
+      `user ${quote(name)} has groups, a uid or more of somebody to act as, and no \`as\` that names the user`,
+    )
+  }
+  return {
+    user,
+    ...(groups.length > 0 && { groups }),
+    ...(uid && { uid }),
+    ...(extra.length > 0 && { extra: Object.fromEntries(extra.map(([key, values]) => [key, textsOf(values)])) }),
   }
 }
 
@@ -268,6 +290,10 @@ function unreadable(what: string, path: string, cause: unknown): KubeconfigError
 
 function quote(text: string): string {
   return JSON.stringify(text)
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return (Array.isArray(value) ? value : []).map(textOf)
 }
 
 /** Names and tokens of digits only are numbers to YAML. */

@@ -268,7 +268,8 @@ export class Transport implements AsyncDisposable {
     if (gzip) headers['accept-encoding'] = 'gzip'
     if (call.body !== undefined) headers['content-type'] = call.contentType ?? 'application/json'
     if (credential.authorization !== undefined) headers.authorization = credential.authorization
-    if (call.as) Object.assign(headers, impersonationHeaders(call.as))
+    const as = call.as ?? this.#access.as
+    if (as) Object.assign(headers, impersonationHeaders(as))
     const request: WireRequest = {
       method: call.method,
       path: this.#prefix + call.path,

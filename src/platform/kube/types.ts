@@ -196,6 +196,8 @@ export interface ClusterAccess {
   readonly verifyTls: boolean
   readonly tlsServerName?: string
   readonly proxyUrl?: string
+  /** as whom every call is made that names nobody else */
+  readonly as?: Impersonation
   readonly credentials:
     | { readonly kind: 'none' }
     | { readonly kind: 'token'; readonly token: string }
