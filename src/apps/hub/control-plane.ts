@@ -22,6 +22,7 @@ import {
   ocmKinds,
   refusedKollectKinds,
 } from '#kinds'
+import { minutes } from '#model'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import type { Logger, Metrics } from '#runtime'
 import { createSealer, keptKeys, type Sealer } from '#sealing'
@@ -88,6 +89,7 @@ export async function openControlPlane({
     name: 'clusterpulse',
     defaultRoles: true,
     ...(openAuthority ? { clientCa: 'later' } : clientCa && { clientCa }),
+    events: { lifeMs: minutes(60), perNamespace: 500, maxBytes: 16 * 1024 },
     admission: [...ocmAdmission, ...kollectAdmission(inventory)],
     ...(observer && { observer }),
     converters: ocmKinds.flatMap(({ converters }) => converters),

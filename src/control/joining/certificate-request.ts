@@ -124,6 +124,12 @@ export function faultOf(request: CertificateRequest): string | undefined {
   return fault
 }
 
+/** Whether both ask for the same certificate: names can be given to others. */
+export const isSameRequest = (a: CertificateRequest, b: CertificateRequest): boolean =>
+  a.spec.request === b.spec.request &&
+  a.spec.signerName === b.spec.signerName &&
+  clusterOfRequest(a) === clusterOfRequest(b)
+
 export const clusterOfRequest = ({ metadata }: KubeObject): string => metadata.labels?.[CLUSTER_LABEL] ?? ''
 
 /** A request of a member that breaks no rule, as the object to be made of it. */

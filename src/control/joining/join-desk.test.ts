@@ -268,6 +268,40 @@ describe('the desk of a hub', () => {
     await hold(null)
   })
 
+  it.each([
+    ['while it waits, by another member', true],
+    ['while it waits, without a label', false],
+  ])('takes no other request for its own that was given its name %s', async (_, isLabelled) => {
+    const other = await aMember()
+    const name = aName()
+    const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    await told(hub, asked, 1)
+    await hub.kube.patch(managedClusters, { name }, { spec: { hubAcceptsClient: true } }, { kind: 'merge' })
+    const [mine] = await requestsOf(name)
+    if (!mine) throw new Error('no request')
+    const waits = told(hub, asked)
+    await hub.kube.delete(certificateRequests, { name: mine.metadata.name })
+    const { pem } = await aRequest(subjectOfMember(other.name, 'a2'))
+    const labels = isLabelled ? { 'open-cluster-management.io/cluster-name': other.name } : {}
+    const { spec } = signingRequest(pem, {}, labels)
+    const made = await hub.kube.create(certificateRequests, {
+      ...{ apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' },
+      ...{ metadata: { name: mine.metadata.name, labels }, spec: spec ?? mine.spec },
+    })
+    await approve(hub.kube, made, { reason: 'Test', message: '' })
+    expect((await waits).at(-1)).toEqual(over('join_unavailable', /another request has the name|was deleted before/))
+    await expect
+      .poll(async () => (await told(hub, asked)).at(-1))
+      .toEqual(
+        over('join_unavailable', new RegExp(`another request has the name ${mine.metadata.name}.*kubectl delete`)),
+      )
+    expect(certificatesOf((await hub.kube.get(managedClusters, { name }))!)).toEqual([])
+    await hub.kube.delete(certificateRequests, { name: mine.metadata.name })
+    await expect.poll(async () => (await told(hub, asked, 1))[0]?.kind).toBe('pending')
+    await accept({ hub: hub.kube, cluster: name })
+    joinedBy(await told(hub, asked))
+  })
+
   it('tells a machine that waits when its ManagedCluster is deleted', async () => {
     const name = aName()
     const waiting = told(hub, aMachine(name, await hub.tokens.issue(name, HOUR_MS)).asked)

@@ -20,6 +20,7 @@ import {
   formerCertificate,
   type HandedOut,
   handedOutIn,
+  isSameRequest,
   MEMBER_SIGNERS,
   stateOf,
 } from './certificate-request.ts'
@@ -366,7 +367,9 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   ): Promise<Over | undefined> {
     const { hub } = this.#options
     const { name } = object.metadata
-    if (!this.#requests.get({ name })) {
+    const there = this.#requests.get({ name })
+    if (there && !isSameRequest(there, object)) return takenWords(asked.cluster, name)
+    if (!there) {
       const tooMany = this.#tooMany(asked.cluster)
       if (tooMany !== undefined) {
         this.#record(asked, { event: 'join_refused', reason: tooMany })
@@ -377,6 +380,9 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
         const made = await hub
           .create(certificateRequests, ownedBy(asked.cluster, uid, object), signal)
           .catch(unless('already_exists'))
+        // One that nobody labelled is not followed, and has the name all the same.
+        const other = made ?? (await hub.get(certificateRequests, { name }, signal))
+        if (other && !isSameRequest(other, object)) return takenWords(asked.cluster, name)
         if (made) this.#requests.wrote(made)
         if (consent !== RENEWAL)
           this.#record(asked, { event: 'join_asked', request: name, reason: 'with a join token' })
@@ -441,6 +447,11 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       }
       wasSeen ||= isSeen
       const seen = this.#requests.get({ name: request })
+      // It was deleted, and another has its name, which whoever reads requests can give to one of its own.
+      if (seen && !isSameRequest(seen, object)) {
+        yield takenWords(cluster, request)
+        return
+      }
       const state = seen ? stateOf(seen) : ({ kind: 'pending' } as const)
       const isAccepted = isClusterName(cluster) && members.isAccepted(cluster)
       if (!seen && this.#requests.isSynced && clock.now() - askedAt > LOOK_EVERY_MS) {
@@ -568,6 +579,13 @@ const ownedBy = (name: string, uid: string, object: CertificateRequest): Certifi
   const ownerReferences = [{ apiVersion: `${group}/${version}`, kind, name, uid }]
   return uid === '' ? object : { ...object, metadata: { ...object.metadata, ownerReferences } }
 }
+
+const takenWords = (cluster: string, name: string): Over =>
+  over(
+    'join_unavailable',
+    `another request has the name ${name}, and is not what ${cluster} asked for: whoever decides on the hub looks at it and deletes it (\`kubectl delete certificatesigningrequest ${name}\`); this one is made then`,
+    BUSY_MS,
+  )
 
 const endedWords = (member: ManagedCluster | undefined): string =>
   member ? 'hubAcceptsClient is no longer true' : 'the ManagedCluster was deleted'

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '#model'
 import { CLEANUP_FINALIZER } from './crd.ts'
 import { acceptNames } from './crd-names.ts'
+import { checkEvent, EVENTS, type EventLimits } from './event-limits.ts'
 import { ruleOf } from './kind-rules/index.ts'
 import { type ListQuery, listPage, type ObjectPage } from './list.ts'
 import type { Predicate } from './selectors.ts'
@@ -49,11 +50,13 @@ export class ObjectStore {
   readonly #store: VersionedStore
   readonly #served: ServedResources
   readonly #clock: Clock
+  readonly #eventLimits: EventLimits | undefined
 
-  constructor(store: VersionedStore, served: ServedResources, clock: Clock) {
+  constructor(store: VersionedStore, served: ServedResources, clock: Clock, eventLimits?: EventLimits) {
     this.#store = store
     this.#served = served
     this.#clock = clock
+    this.#eventLimits = eventLimits
   }
 
   /** The version of the newest change of any object. */
@@ -255,6 +258,7 @@ export class ObjectStore {
   /** The names of definitions are compared in the same step, so that no two get the same one. */
   #put(transaction: Transaction, resource: Resource, path: string, object: ApiObject): ApiObject {
     const { collection } = resource
+    if (collection === EVENTS && this.#eventLimits) checkEvent(this.#eventLimits, transaction, path, object)
     if (collection !== CRDS) return transaction.put(collection, path, object)
     const all = transaction.list(collection, '')
     return transaction.put(

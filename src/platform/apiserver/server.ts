@@ -7,9 +7,11 @@ import { AdmissionRules, type WriteObserver } from './admission.ts'
 import type { TokenHolders } from './authentication.ts'
 import { BootstrapTokens } from './bootstrap-tokens.ts'
 import { builtInResources } from './built-in.ts'
-import { CertificateCleanup } from './certificate-cleanup.ts'
+import { expiringRequests } from './certificate-cleanup.ts'
 import { resourcesOf } from './crd.ts'
 import { isEstablished, waitsForNames } from './crd-names.ts'
+import { type EventLimits, expiringEvents } from './event-limits.ts'
+import { Expiry } from './expiry.ts'
 import { Housekeeping } from './housekeeping.ts'
 import type { ApiRequest, ApiResponse } from './http/call.ts'
 import { handleRequest } from './http/handle.ts'
@@ -57,6 +59,8 @@ export interface ApiServerOptions {
   readonly admission?: readonly AdmissionRule[]
   /** hears who writes what through a listener, and who is refused; default: nobody does */
   readonly observer?: WriteObserver
+  /** what events may take; default: they stay, and have no bound */
+  readonly events?: EventLimits
   /** how objects of kinds with several versions are turned from one into the other; without, only their apiVersion changes */
   readonly converters?: readonly VersionConverter[]
 }
@@ -93,7 +97,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   nodeProxy: NodeProxy | undefined
   readonly #housekeeping: Housekeeping
   readonly #converters: readonly VersionConverter[]
-  readonly #certificateCleanup: CertificateCleanup
+  readonly #expiries: readonly Expiry[]
   readonly #closing = new AbortController()
 
   private constructor(options: ApiServerOptions, storage: ObjectStorage) {
@@ -109,7 +113,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
       maxHistory: options.maxHistory ?? 10_000,
       onCommit: (collection, event) => this.#saw(collection, event),
     })
-    this.objects = new ObjectStore(this.store, this.served, this.clock)
+    this.objects = new ObjectStore(this.store, this.served, this.clock, options.events)
     this.authorizer = new Authorizer(this.store)
     this.tokens = new ServiceAccountTokens(this.objects, this.clock)
     this.bootstrapTokens = new BootstrapTokens(this.objects, this.clock)
@@ -119,7 +123,9 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     const { observer } = this
     this.admission = new AdmissionRules(options.admission ?? [], { authorizer, objects, served, clock, observer })
     this.#housekeeping = new Housekeeping({ store, served, objects, logger })
-    this.#certificateCleanup = new CertificateCleanup({ objects, clock: this.clock, logger })
+    this.#expiries = [expiringRequests, ...(options.events ? [expiringEvents(options.events)] : [])].map(
+      (kind) => new Expiry(kind, { objects, clock, logger }),
+    )
   }
 
   /**
@@ -132,7 +138,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
       const server = new ApiServer(options, storage)
       for (const definition of server.store.list(CRDS)) server.#define(definition)
       server.#housekeeping.start()
-      server.#certificateCleanup.start()
+      for (const expiry of server.#expiries) expiry.start()
       for (const name of NAMESPACES)
         if (!server.objects.get({ group: '', version: 'v1', plural: 'namespaces' }, { name }))
           await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
@@ -171,7 +177,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     }
     this.authorizer.saw(collection, event)
     this.#housekeeping.saw(collection, event)
-    this.#certificateCleanup.saw(collection)
+    for (const expiry of this.#expiries) expiry.saw(collection)
   }
 
   #define(definition: ApiObject): void {
@@ -239,7 +245,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
     await this.#housekeeping[Symbol.asyncDispose]()
-    await this.#certificateCleanup[Symbol.asyncDispose]()
+    for (const expiry of this.#expiries) await expiry[Symbol.asyncDispose]()
     await this.store[Symbol.asyncDispose]()
   }
 }

@@ -10,6 +10,8 @@ const MAX_PER_HOUR = 30
 /** For all signers, as add-ons ask others. */
 const MAX_KEPT = 100
 const HOUR_MS = 3_600_000
+/** Of one request as JSON, in characters: ten times what agents write. */
+const MAX_LENGTH = 32 * 1024
 
 interface CertificateRequest {
   readonly spec?: { readonly username?: string; readonly signerName?: string }
@@ -38,6 +40,11 @@ function faults(request: AdmissionRequest, standing: readonly AdmittedObject[]):
   const cluster = clusterOf(request.object)
   const fault = (message: string): Fault[] => [{ path: `metadata.labels[${CLUSTER_NAME_LABEL}]`, message }]
   if (cluster === '') return fault('is required: a request is made for one cluster')
+  const { length } = JSON.stringify(request.object)
+  if (length > MAX_LENGTH)
+    return [
+      { path: 'spec', message: `must be shorter: the request has ${length} characters, and may have ${MAX_LENGTH}` },
+    ]
   if (asker !== 'bootstrap' && asker !== `member ${cluster}`)
     return fault(`must be the cluster of who asks: a ${asker} may ask for its own cluster alone`)
   // Those who share a credential do not keep a member from its renewal, nor the other way round.

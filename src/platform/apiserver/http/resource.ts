@@ -99,7 +99,10 @@ async function handleCollection(call: Call, resource: Resource, target: Target):
   switch (call.method) {
     case 'GET':
       return isTrue(call.query.get('watch')) && !resource.list
-        ? watchResource(call, how, resource, watchQuery(call, resource, namespace))
+        ? watchResource(call, how, resource, {
+            ...watchQuery(call, resource, namespace),
+            check: () => checkAccess(call, target),
+          })
         : sendList(call, how, resource, call.server.objects.page(resource, listQuery(call, resource, namespace)))
     case 'POST': {
       if (resource.namespaced && namespace === undefined) throw notAllowed()

@@ -18,6 +18,8 @@ export interface WatchQuery {
   readonly bookmarks: boolean
   readonly sendInitialEvents: boolean
   readonly timeoutMs: number
+  /** @throws ApiError Forbidden where who watches may no more */
+  readonly check: () => void
 }
 
 /** What a client may leave unread before it is cut off; it then resumes from its last version. */
@@ -35,7 +37,8 @@ function seenAs(event: StoreEvent, matches: Predicate): EventType | undefined {
 }
 
 /**
- * Streams changes until the client leaves, its time is over, or it reads too slowly.
+ * Streams changes until the client leaves, its time is over, it reads too slowly, or may watch no more: that is looked at before
+ * anything is sent.
  * @throws ApiError Expired before anything is sent, where the version asked for is forgotten.
  */
 export async function watchResource(
@@ -63,8 +66,23 @@ export async function watchResource(
   const over = new Promise<void>((resolve) => {
     end = resolve
   })
+  let rights = server.authorizer.version
+  let isAllowed = true
+  const mayStill = (): boolean => {
+    if (!isAllowed || rights === server.authorizer.version) return isAllowed
+    rights = server.authorizer.version
+    try {
+      query.check()
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      isAllowed = false
+      response.write(write('ERROR', undefined, error))
+      end()
+    }
+    return isAllowed
+  }
   const send = (type: EventType, object: ApiObject): void => {
-    if (response.writableEnded || response.destroyed) return
+    if (response.writableEnded || response.destroyed || !mayStill()) return
     response.write(write(type, object))
     if (response.writableLength <= MAX_UNREAD_BYTES) return
     server.counters.slowWatchersCut++

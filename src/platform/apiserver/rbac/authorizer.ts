@@ -22,6 +22,8 @@ const EVERYTHING: readonly PolicyRule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
 
+const RIGHTS: ReadonlySet<string> = new Set(Object.values(COLLECTIONS))
+
 type RuleSource = Pick<VersionedStore, 'get'>
 
 /**
@@ -31,6 +33,7 @@ type RuleSource = Pick<VersionedStore, 'get'>
 export class Authorizer {
   readonly #store: RuleSource
   readonly #bindings: Bindings
+  #version = 0
 
   constructor(store: VersionedStore) {
     this.#store = store
@@ -39,7 +42,13 @@ export class Authorizer {
 
   /** Called with every change as it becomes visible. */
   saw(collection: string, event: StoreEvent): void {
+    if (RIGHTS.has(collection)) this.#version++
     this.#bindings.saw(collection, event)
+  }
+
+  /** Another one as soon as a role or binding changed: what was decided before may be otherwise now. */
+  get version(): number {
+    return this.#version
   }
 
   decide(user: User, attempt: Attempt): Decision {

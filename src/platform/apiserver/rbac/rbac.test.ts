@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { aServer, listening } from '../test/server.ts'
+import { aServer, clientOf, listening } from '../test/server.ts'
 import type { ApiObject } from '../types.ts'
 import { Authorizer } from './authorizer.ts'
 import { RBAC } from './objects.ts'
@@ -198,5 +198,28 @@ describe('the roles every cluster has', () => {
       .toBe(true)
     await server.objects.delete(named('clusterroles'), { name: 'mine' })
     await expect.poll(() => held('admin').some((own) => JSON.stringify(own) === JSON.stringify(rule))).toBe(false)
+  })
+})
+
+describe('a watch of somebody whose rights are taken', () => {
+  it('ends before it tells anything more, and goes on where other rights moved', async () => {
+    const server = await aServer()
+    await seedDefaultRoles(server.objects)
+    await server.objects.create(bindTo('view', 'viewer'))
+    const { listener } = await listening(server)
+    const viewer = clientOf(listener, 'viewer-token')
+    await using watching = await viewer.watch('/api/v1/namespaces/default/configmaps', { resourceVersion: '0' })
+    const make = (name: string) =>
+      server.objects.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } })
+    await make('before')
+    expect((await watching.next())?.object.metadata.name).toBe('before')
+    await server.objects.create(bindTo('edit', 'somebody-else'))
+    await make('meanwhile')
+    expect((await watching.next())?.object.metadata.name).toBe('meanwhile')
+    await server.objects.delete(named('clusterrolebindings'), { name: 'view-viewer' })
+    await make('after')
+    await make('later')
+    expect(await watching.next()).toMatchObject({ type: 'ERROR', object: { reason: 'Forbidden', code: 403 } })
+    expect(await watching.next()).toBeUndefined()
   })
 })

@@ -1,0 +1,50 @@
+import type { ExpiringKind } from './expiry.ts'
+import { ApiError } from './status.ts'
+import type { Transaction } from './store.ts'
+import type { ApiObject } from './types.ts'
+
+export const EVENTS = '/events'
+
+/** What the events of a server may take. */
+export interface EventLimits {
+  /** after its last change an event is deleted, ms; a Kubernetes API server keeps them for an hour */
+  readonly lifeMs: number
+  /** events of one namespace */
+  readonly perNamespace: number
+  /** of one event as JSON */
+  readonly maxBytes: number
+}
+
+/** Events that nobody changed for so long go. When that was is the server's to say, not the writer's. */
+export const expiringEvents = ({ lifeMs }: EventLimits): ExpiringKind => ({
+  resource: { group: '', version: 'v1', plural: 'events' },
+  collection: EVENTS,
+  isOver: ({ metadata }, nowMs) => nowMs - changedMs(metadata) > lifeMs,
+})
+
+function changedMs({ creationTimestamp, managedFields }: ApiObject['metadata']): number {
+  const times = [creationTimestamp, ...(managedFields ?? []).map(({ time }) => time)]
+  return Math.max(0, ...times.map((time) => Date.parse(time ?? '') || 0))
+}
+
+/**
+ * Whoever may write events could fill the server by them.
+ * @throws ApiError RequestEntityTooLarge, TooManyRequests
+ */
+export function checkEvent(limits: EventLimits, transaction: Transaction, path: string, event: ApiObject): void {
+  const bytes = Buffer.byteLength(JSON.stringify(event))
+  if (bytes > limits.maxBytes)
+    throw new ApiError(
+      'RequestEntityTooLarge',
+      `the event has ${bytes} bytes, and may have ${limits.maxBytes}: shorten its message`,
+    )
+  const { namespace = '' } = event.metadata
+  if (transaction.get(EVENTS, path)) return
+  const count = transaction.list(EVENTS, `${namespace}/`).length
+  if (count < limits.perNamespace) return
+  const minutes = Math.round(limits.lifeMs / 60_000)
+  throw new ApiError(
+    'TooManyRequests',
+    `the namespace ${namespace} has ${count} events, and may have ${limits.perNamespace}: they go ${minutes} minutes after their last change`,
+  )
+}
