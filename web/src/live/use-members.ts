@@ -41,7 +41,7 @@ export const useMemberRequests = (): Listed<MemberRequest> => useListed('memberr
 
 /** Between two looks at which certificates ought to have been renewed. */
 const lateEveryMs = 600_000
-const lost = { where: ['accepted=true', 'joined=true', 'state=unknown||state=unavailable'] }
+const lost = { where: ['accepted=true', 'state=lost||state=unreachable'] }
 
 /** Members that need somebody: lost or unreachable ones, and those that did not renew their certificate in time. */
 export function useTroubledMembers(): { readonly members: readonly Member[]; readonly unknown: string | null } {
