@@ -198,6 +198,7 @@ export interface FormerCertificate {
   /** SHA-256, hex */
   readonly fingerprint: string
   /** ms since the Unix epoch */
+  readonly notBefore: number
   readonly notAfter: number
 }
 
@@ -222,14 +223,14 @@ export function formerCertificate(
   const { CN, O } = read.toLegacyObject().subject as { CN?: string | string[]; O?: string | string[] }
   const commonName = typeof CN === 'string' ? CN : ''
   const fingerprint = fingerprintOf(read)
-  const notAfter = Date.parse(read.validTo)
+  const [notBefore, notAfter] = [Date.parse(read.validFrom), Date.parse(read.validTo)]
   const organizations = [O ?? []].flat()
   const subjectAltName = read.subjectAltName ?? ''
   const named = clusterOfCertificate({ commonName, organizations, subjectAltName, fingerprint, notAfter })
   if (named?.as !== 'member') return 'the certificate of before is no certificate of a member'
   if (!isSignedBy(read, shown.csr, shown.proof))
     return 'the request is not signed with the key of the certificate of before'
-  return { cluster: named.cluster, agent: commonName.split(':').at(-1) ?? '', fingerprint, notAfter }
+  return { cluster: named.cluster, agent: commonName.split(':').at(-1) ?? '', fingerprint, notBefore, notAfter }
 }
 
 const fingerprintOf = ({ fingerprint256 }: X509Certificate): string => fingerprint256.replaceAll(':', '').toLowerCase()

@@ -598,6 +598,40 @@ describe('the certificate of a member', () => {
     expect(await told(hub, change(asked))).toEqual([expect.objectContaining({ kind: 'over', code: 'join_refused' })])
   })
 
+  it('that an older copy of the hub does not know is followed by the next one, and one that it knew of before is not', async () => {
+    const member = await aMember()
+    const known = (await hub.kube.get(managedClusters, { name: member.name }))?.metadata.annotations ?? {}
+    aheadMs = HOUR_MS
+    const second = renewal(member)
+    const next = { ...member, key: second.key, certificate: joinedBy(await told(hub, second.asked)).certificate }
+    // The copy knows the first one alone.
+    const putBack = (annotations: Readonly<Record<string, string | null>>) =>
+      hub.kube.patch(managedClusters, { name: member.name }, { metadata: { annotations } }, { kind: 'merge' })
+    const knows = (fingerprint: string) => () =>
+      hub.members.get(cluster(member.name))?.metadata.annotations?.[CERTIFICATES_ANNOTATION] === fingerprint
+    await putBack(known)
+    await expect.poll(knows(known[CERTIFICATES_ANNOTATION] ?? '')).toBe(true)
+    joinedBy(await told(hub, renewal(next).asked))
+    // Another one is known since, as after a join by another machine: what is older than that counts no more.
+    const life = certificateLifeIn(known[CERTIFICATE_LIFE_ANNOTATION])
+    if (!life) throw new Error('no life is known')
+    const later = new Date(life.from + 2 * HOUR_MS).toISOString()
+    const other = 'a'.repeat(64)
+    await putBack({
+      [CERTIFICATES_ANNOTATION]: other,
+      [CERTIFICATE_LIFE_ANNOTATION]: `${later}/${new Date(life.until).toISOString()}`,
+    })
+    await expect.poll(knows(other)).toBe(true)
+    expect((await told(hub, renewal(next).asked)).at(-1)).toEqual(over('join_refused', /by another certificate/))
+    const revoked = revokedAt(systemClock.now())
+    await putBack({
+      [CERTIFICATES_ANNOTATION]: revoked,
+      [CERTIFICATE_LIFE_ANNOTATION]: known[CERTIFICATE_LIFE_ANNOTATION] ?? null,
+    })
+    await expect.poll(knows(revoked)).toBe(true)
+    expect((await told(hub, renewal(next).asked)).at(-1)).toEqual(over('join_refused', /is revoked/))
+  })
+
   it('is followed by so many within an hour and no more, whoever asks for the next ones', async () => {
     const member = await aMember()
     for (let one = 1; one < 30; one++) {

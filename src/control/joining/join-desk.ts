@@ -305,7 +305,10 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     const former = formerCertificate(asked, roots)
     if (typeof former === 'string') return this.#refuse(asked, former)
     const fault = this.#faultOfFormer(asked, former)
-    if (fault === undefined) this.#toldWhy.delete(former.fingerprint)
+    if (fault === undefined) {
+      this.#toldWhy.delete(former.fingerprint)
+      this.#noteOldCopy(former)
+    }
     // It asks again and again why it is not served: what it was told before is no news for the trail.
     else if (this.#toldWhy.get(former.fingerprint) === fault) return over('join_refused', fault)
     else this.#toldWhy.set(former.fingerprint, fault)
@@ -313,12 +316,24 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     return { uid: members.get(asked.cluster)?.metadata.uid ?? '', consent: RENEWAL }
   }
 
-  #faultOfFormer(asked: JoinAsked, { cluster, agent, fingerprint, notAfter }: FormerCertificate): string | undefined {
+  /** Decisions of the time in between are lost with it, and nobody else can tell. */
+  #noteOldCopy({ cluster, fingerprint, notBefore }: FormerCertificate): void {
+    const { members, logger } = this.#options
+    const member = members.get(cluster)
+    if (!member || certificatesOf(member).includes(fingerprint)) return
+    logger.warn(
+      { cluster, issuedAt: new Date(notBefore).toISOString() },
+      'a member shows a certificate that is newer than all the hub remembers, and is let in: an older copy of the hub was put back. Whom you denied, revoked or detached since that copy was made is a member again: decide anew',
+    )
+  }
+
+  #faultOfFormer(asked: JoinAsked, former: FormerCertificate): string | undefined {
+    const { cluster, agent, fingerprint, notBefore, notAfter } = former
     const { members, clock } = this.#options
     if (cluster !== asked.cluster || agent !== asked.agent) return 'the certificate of before is that of another agent'
     if (clock.now() > notAfter + RENEWAL_GRACE_MS)
       return `the certificate of before ended more than 30 days ago; ${joinAnew(cluster)}`
-    return isClusterName(cluster) ? members.fault(cluster, fingerprint) : 'it names no cluster'
+    return isClusterName(cluster) ? members.fault(cluster, fingerprint, notBefore) : 'it names no cluster'
   }
 
   /**

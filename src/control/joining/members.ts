@@ -1,6 +1,6 @@
 import type { Membership } from '#connections'
 import { Informer } from '#controller'
-import { ASKED_ANNOTATION, CERTIFICATES_ANNOTATION } from '#kinds'
+import { ASKED_ANNOTATION, CERTIFICATE_LIFE_ANNOTATION, CERTIFICATES_ANNOTATION, certificateLifeIn } from '#kinds'
 import type { KubeClient, KubeObject, Resource } from '#kube'
 import type { Clock, ClusterName } from '#model'
 import type { Logger } from '#runtime'
@@ -55,7 +55,7 @@ export function denialTimeOf({ metadata, status }: ManagedCluster): number {
 export const withCertificate = (known: readonly string[], fingerprint: string): string =>
   [fingerprint, ...known.filter((one) => one !== fingerprint)].slice(0, MAX_CERTIFICATES).join()
 
-const KEPT: ReadonlySet<string> = new Set([CERTIFICATES_ANNOTATION, ASKED_ANNOTATION])
+const KEPT: ReadonlySet<string> = new Set([CERTIFICATES_ANNOTATION, ASKED_ANNOTATION, CERTIFICATE_LIFE_ANNOTATION])
 
 export const managedClusters: Resource<ManagedCluster> = {
   group: 'cluster.open-cluster-management.io',
@@ -104,6 +104,12 @@ export const managedClusterOf = (
 export const joinAnew = (cluster: string): string =>
   `the cluster must join anew, with a new join token: \`clusterpulse connect ${cluster}\` on the hub prints it`
 
+/** Whether a certificate was handed out after the newest one that is remembered. False where none is. */
+export function isNewerThanKnown(member: ManagedCluster, issuedAt: number): boolean {
+  const newest = certificateLifeIn(member.metadata.annotations?.[CERTIFICATE_LIFE_ANNOTATION])
+  return certificatesOf(member).length > 0 && newest !== null && issuedAt > newest.from
+}
+
 /** Whether it is accepted, and by which certificates. */
 const accessOf = ({ spec, metadata }: ManagedCluster): string =>
   `${spec?.hubAcceptsClient} ${metadata.annotations?.[CERTIFICATES_ANNOTATION]}`
@@ -144,14 +150,19 @@ export class Members implements Membership, AsyncDisposable {
     return member?.spec?.hubAcceptsClient === true && certificatesOf(member).includes(fingerprint)
   }
 
-  fault(cluster: ClusterName, fingerprint: string): string | undefined {
+  /**
+   * Why a certificate that the hub's CA signed does not count, with what helps.
+   * @param issuedAt ms since the Unix epoch, of one that may prove who asks for the next one: newer than all that the hub remembers, it was
+   * handed out by this hub before an older copy of its objects was put back
+   */
+  fault(cluster: ClusterName, fingerprint: string, issuedAt = Number.NEGATIVE_INFINITY): string | undefined {
     const member = this.get(cluster)
     if (!member) return `the hub knows no ManagedCluster ${cluster} any more; ${joinAnew(cluster)}`
     if (member.metadata.deletionTimestamp)
       return `the ManagedCluster ${cluster} is being deleted on the hub; when it is gone ${joinAnew(cluster)}`
     // First, as nobody who accepts the cluster again makes it count again.
     if (isRevoked(member)) return `the certificate of this agent is revoked; ${joinAnew(cluster)}`
-    if (!certificatesOf(member).includes(fingerprint))
+    if (!certificatesOf(member).includes(fingerprint) && !isNewerThanKnown(member, issuedAt))
       return `the hub knows ${cluster} by another certificate, as after another machine joined under that name; where this one is the right one, ${joinAnew(cluster)}`
     if (member.spec?.hubAcceptsClient !== true)
       return `the hub does not accept the cluster any more; \`clusterpulse accept ${cluster}\` on the hub lets it in again`
