@@ -357,6 +357,27 @@ describe('what agents change of a ManagedCluster that is there', () => {
       expect(refusedAt(who, there({}, { annotations })), who).toEqual(isMember(who) ? [] : ['metadata.annotations'])
   })
 
+  it('are no addresses that hide or turn around what people read, new or changed', () => {
+    const path = 'spec.managedClusterClientConfigs[1].url'
+    for (const url of [
+      'https://a\u202eb',
+      'https://a\u001b[2J',
+      'https://é',
+      'https://a b',
+      `https://${'a'.repeat(2_048)}`,
+    ]) {
+      const turned = there({ managedClusterClientConfigs: [address('one'), { url }] })
+      for (const who of everybody) {
+        const made = managedClusterAdmission.faults?.(request(turned, undefined, users[who]), [], [])
+        expect(
+          made?.map((fault) => fault.path),
+          who,
+        ).toEqual([path])
+        expect(refusedAt(who, turned, there({ managedClusterClientConfigs: [address('one')] })), who).toEqual([path])
+      }
+    }
+  })
+
   it('are none of those it has, written as clients in Go write them', () => {
     const read = aCluster(
       {
