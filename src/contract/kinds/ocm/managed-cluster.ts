@@ -103,6 +103,8 @@ export const clusterNameProblem = (name: string): string | undefined =>
 
 /** Why nobody should be sent to this address; undefined where it is an https address with a host. */
 function addressProblem(url: string): string | undefined {
+  // Read in terminals by who decides: nothing in it is hidden or turned around.
+  if (!/^[\x21-\x7e]*$/.test(url)) return 'must be of printable ASCII characters, without spaces'
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   return parsed?.protocol === 'https:' && parsed.hostname !== ''
     ? undefined
