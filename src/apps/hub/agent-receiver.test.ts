@@ -1,13 +1,15 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import { type ApiObject, ApiServer, generateServingCertificate, listenApi } from '#apiserver'
 import { MemoryCatalog } from '#catalog'
+import type { Ingester } from '#ingest'
 import { createKubeClient, type KubeClient, type Resource } from '#kube'
 import { soleOwner } from '#model'
 import { Metrics, silentLogger } from '#runtime'
-import { AgentReceiver } from './agent-receiver.ts'
+import { embeddedApi } from '../../../test/owned-fleet.ts'
+import { AgentReceiver, INGESTER_MAP } from './agent-receiver.ts'
 import { readManagerConfig } from './config.ts'
 import type { HubLogger } from './run.ts'
 
@@ -49,7 +51,7 @@ beforeEach(() => {
 })
 
 /** With the settings of a manager; nothing is served. */
-async function aReceiving(env: Readonly<Record<string, string>>): Promise<AgentReceiver> {
+async function aReceiving(env: Readonly<Record<string, string>>, served?: KubeClient): Promise<AgentReceiver> {
   const { config } = readManagerConfig({ INGESTER_TLS_ENABLED: 'true', ...env })
   const heard = { ...silentLogger, error: (_: object, text: string) => void errors.push(text), child: () => heard }
   const logger = heard as unknown as HubLogger // of pino's logger no more is called
@@ -59,8 +61,9 @@ async function aReceiving(env: Readonly<Record<string, string>>): Promise<AgentR
     namespace: NAMESPACE,
     dataDir: folder,
     version: '1',
-    hub: () => hub,
+    hub: () => served ?? hub,
     ingester: () => {
+      if (served) return {} as Ingester // nobody comes
       throw new Error('nothing is received here')
     },
     defaults: config.collection as never,
@@ -93,6 +96,47 @@ it('hands agents the CA of COLLECTOR_CA_FILE, not that of the ConfigMap, and the
     expect(errors).toEqual([])
   } finally {
     vi.useRealTimers()
+  }
+})
+
+it('tells `connect` the CA that members know the hub by from now on, while it runs', async () => {
+  await mkdir(join(folder, 'api'))
+  const api = await embeddedApi(join(folder, 'api'))
+  await using kube = createKubeClient(api.access)
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const { cert, key } = await generateServingCertificate({ hosts: ['localhost'], dir: join(folder, 'served') })
+    const files = {
+      crt: join(folder, 'served.crt'),
+      key: join(folder, 'served.key'),
+      ca: join(folder, 'served-ca.crt'),
+    }
+    await Promise.all([writeFile(files.crt, cert), writeFile(files.key, key), writeFile(files.ca, ca)])
+    await using receiver = await aReceiving(
+      {
+        ...{ INGESTER_TLS_CERT: files.crt, INGESTER_TLS_KEY: files.key, COLLECTOR_CA_FILE: files.ca },
+        ...{ INGESTER_HOST: '127.0.0.1', INGESTER_PORT: '0', INGESTER_ADVERTISE: 'hub.example:9443' },
+      },
+      kube,
+    )
+    const leading = new AbortController()
+    const served = receiver.whileLeading(leading.signal)
+    const told = async () => {
+      const map = await kube.get(configMaps, { name: INGESTER_MAP, namespace: NAMESPACE })
+      return (map?.data as Record<string, string> | undefined)?.['ca.crt']
+    }
+    await vi.waitFor(async () => expect(await told()).toBe(ca), PATIENCE_MS)
+    await writeFile(files.ca, `${ca}${otherCa}`)
+    await vi.advanceTimersByTimeAsync(70_000)
+    await vi.waitFor(async () => expect(await told()).toBe(`${ca}${otherCa}`), PATIENCE_MS)
+    await writeFile(files.ca, otherCa)
+    await vi.advanceTimersByTimeAsync(70_000)
+    await vi.waitFor(async () => expect(await told()).toBe(otherCa), PATIENCE_MS)
+    leading.abort()
+    await served
+  } finally {
+    vi.useRealTimers()
+    await api.close()
   }
 })
 

@@ -38,6 +38,8 @@ export const INGESTER_MAP = 'clusterpulse-ingester'
 const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
 const CA_READ_EVERY_MS = minutes(1)
 const MEMBERS_WITHIN_MS = seconds(5)
+/** What changes while the hub runs, as its CA, is told that soon. */
+const PUBLISHED_EVERY_MS = seconds(5)
 
 /** SHA-256 of a certificate in PEM, as agents compare it: hex, lower case, no colons. */
 export const fingerprintOf = (pem: string): string =>
@@ -302,14 +304,22 @@ export class AgentReceiver implements AsyncDisposable {
     const { hub, place } = this.#options
     if (place.index !== 1) return
     const pace = { clock: systemClock, signal, fromMs: seconds(1), toMs: minutes(1) }
-    await retryForever((attempt) => this.#publish(hub(), attempt), pace).catch(() => undefined) // ended by the signal
+    let told = ''
+    while (!signal.aborted) {
+      const data = this.#published()
+      const text = JSON.stringify(data)
+      if (text !== told)
+        await retryForever((attempt) => this.#publish(hub(), data, attempt), pace).catch(() => undefined) // ended by the signal
+      told = text
+      await systemClock.sleep(PUBLISHED_EVERY_MS, signal)
+    }
   }
 
-  /** Tells people's `connect` where agents reach this hub, and by which CA they know it. */
-  async #publish(hub: KubeClient, attempt: number): Promise<void> {
-    const { config, namespace, logger } = this.#options
+  /** Where agents reach this hub, and by which CA they know it. */
+  #published() {
+    const { config } = this.#options
     const install = this.install()
-    const data = {
+    return {
       address: this.#address,
       addresses: (config.advertise.length > 0 ? config.advertise : [this.#address]).join(),
       tls: String(install.tls),
@@ -321,6 +331,11 @@ export class AgentReceiver implements AsyncDisposable {
       'ca.crt': config.useSystemCa ? '' : (this.#caPem ?? ''),
       fingerprint: this.#caPem === undefined || config.tls.mode !== 'own' ? '' : fingerprintOf(this.#caPem),
     }
+  }
+
+  /** Tells people's `connect`. */
+  async #publish(hub: KubeClient, data: Readonly<Record<string, string>>, attempt: number): Promise<void> {
+    const { namespace, logger } = this.#options
     const object: KubeObject = {
       apiVersion: 'v1',
       kind: 'ConfigMap',

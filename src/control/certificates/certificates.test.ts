@@ -257,6 +257,28 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
         .toBeUndefined()
       expect(authority.roots()).toHaveLength(1)
     })
+
+    it('by the new CA from the moment the ConfigMap names, and it says so without anybody asking', async () => {
+      const reconcilers = certificateReconcilers({
+        ...{ hub: kube, namespace: NAMESPACE, authority, signers: [], activeAfterMs: 2000, logger: silentLogger },
+      })
+      await manager.stop()
+      manager = new Manager({ controllers: reconcilers, logger: silentLogger })
+      await manager.start()
+      const authorities = async () => {
+        const map = await kube.get(configMaps, CONFIG_MAP)
+        return String((map?.data as Record<string, string> | undefined)?.authorities ?? '')
+      }
+      await kube.patch(
+        configMaps,
+        CONFIG_MAP,
+        { metadata: { annotations: { 'clusterpulse.io/rotate': 'by the clock' } } },
+        { kind: 'merge' },
+      )
+      await expect.poll(authorities, { interval: 100 }).toMatch(/ signs from \d{4}-\d\d-\d\dT[\d:.]+Z on; /)
+      const next = authority.roots().find(({ state }) => state === 'next')
+      await expect.poll(authorities).toMatch(new RegExp(`^${next?.id.slice(0, 16)} signs; `, 'm'))
+    })
   })
 })
 

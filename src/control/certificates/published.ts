@@ -1,5 +1,5 @@
 import { type Authority, AuthorityUnusableError, type Root } from '#authority'
-import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
+import { againAfter, type Informer, type Outcome, type Reconciler } from '#controller'
 import type { KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
 import type { Clock } from '#model'
 import type { Logger } from '#runtime'
@@ -23,7 +23,7 @@ const ANNOTATIONS = {
   trouble: 'clusterpulse.io/trouble',
 } as const
 
-/** A former CA leaves the trusted ones without an event. */
+/** The longest wait, for what changes without an event, ms. */
 const LOOK_AGAIN_MS = 3_600_000
 
 export interface PublishedOptions {
@@ -69,12 +69,23 @@ export class PublishedAuthority implements Reconciler {
       force: true,
       signal,
     })
-    return troubles.length > 0 ? done : againAfter(LOOK_AGAIN_MS)
+    return againAfter(this.#untilNextMs())
   }
 
   async #end(id: string): Promise<void> {
     const root = this.#options.authority.roots().find((one) => idOf(one) === id)
     if (root) await this.#options.authority.end(root.id)
+  }
+
+  /** A CA begins to sign, and a former one leaves, by the clock alone. */
+  #untilNextMs(): number {
+    const nowMs = this.#options.clock.now()
+    const times = this.#options.authority
+      .roots()
+      .flatMap((root) =>
+        root.state === 'next' ? [root.activeFromMs] : root.state === 'former' ? [root.signedUntilMs + 1] : [],
+      )
+    return Math.max(1, Math.min(LOOK_AGAIN_MS, ...times.map((ms) => ms - nowMs)))
   }
 
   #data(): Readonly<Record<string, string>> {
@@ -99,7 +110,7 @@ const idOf = ({ id }: Root): string => id.slice(0, 16)
 function line(root: Root): string {
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 16)
   const says = {
-    next: `signs from ${day(root.activeFromMs)} on`,
+    next: `signs from ${new Date(root.activeFromMs).toISOString()} on`,
     active: 'signs',
     former: `signs no more; all it signed has ended by ${day(root.signedUntilMs)}`,
   }
