@@ -22,8 +22,8 @@ import {
   ocmKinds,
   refusedKollectKinds,
 } from '#kinds'
-import { minutes } from '#model'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
+import { minutes } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import { createSealer, keptKeys, type Sealer } from '#sealing'
 
@@ -154,6 +154,15 @@ export async function openControlPlane({
 /** Where `up` writes the kubeconfig for kubectl. */
 export const kubeconfigOf = (dataDir: string): string => resolve(dataDir, 'kubeconfig')
 
+/** Said of a file that is kept twice. */
+export const harmedCopy =
+  (logger: Pick<Logger, 'warn'>) =>
+  (path: string): void =>
+    logger.warn(
+      { path },
+      'one of two copies of a file was harmed or gone, and is made anew from the other: look at the disk',
+    )
+
 /** Where a key is kept that nobody gave. */
 export const keyFile = (dataDir: string): string => join(dataDir, 'control-plane', 'encryption.key')
 
@@ -161,6 +170,7 @@ const keysOf = (dataDir: string, given: readonly Buffer[], logger: Logger) =>
   keptKeys({
     path: keyFile(dataDir),
     given,
+    onHarmed: harmedCopy(logger),
     onMade: (key) =>
       logger.info(
         { key, path: keyFile(dataDir) },

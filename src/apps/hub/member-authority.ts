@@ -15,6 +15,7 @@ import { minutes, seconds, systemClock } from '#model'
 import { type Metrics, type Part, retryForever } from '#runtime'
 import type { Sealer } from '#sealing'
 import type { AuthorityConfig } from './config-control-plane.ts'
+import { harmedCopy } from './control-plane.ts'
 import type { HubLogger } from './run.ts'
 
 /** The listener of agents reads every second whose certificates count: who renews just then must not be a stranger to it. */
@@ -37,7 +38,7 @@ export function memberAuthority(options: {
   let opened: Authority | undefined
   return {
     async open(sealer) {
-      const store = folderStore(join(dataDir, 'control-plane', 'authority'))
+      const store = folderStore(join(dataDir, 'control-plane', 'authority'), harmedCopy(logger))
       opened = await Authority.open({
         store,
         sealer: {

@@ -33,6 +33,12 @@ describe('the audit trail of what is written about members', () => {
       'request_denied',
       'east-1',
     ],
+    [
+      'a deletion of one that waits',
+      { ...request, operation: 'DELETE', before: aRequest(), object: undefined },
+      'request_deleted',
+      'east-1',
+    ],
     ['a cluster that is declared', { operation: 'CREATE', object: aCluster() }, 'cluster_declared', 'id-1'],
     ['an acceptance', { before: aCluster(), object: aCluster({ hubAcceptsClient: true }) }, 'cluster_accepted', 'id-1'],
     ['its end', { before: aCluster({ hubAcceptsClient: true }), object: aCluster() }, 'cluster_denied', 'id-1'],
@@ -73,6 +79,8 @@ describe('the audit trail of what is written about members', () => {
   it('leaves out what decides nothing: labels, statuses the hub writes, requests of others, refusals of people', () => {
     const labelled = { before: aCluster(), object: { ...aCluster(), metadata: { name: 'east', labels: { a: 'b' } } } }
     expect(auditEntryOfWrite(write(labelled), 5)).toBeUndefined()
+    const cleaned = { ...request, operation: 'DELETE', before: aRequest('Approved'), object: undefined } as const
+    expect(auditEntryOfWrite(write(cleaned), 5)).toBeUndefined()
     expect(auditEntryOfWrite(write({ subresource: 'status', before: aCluster(), object: aCluster() }), 5)).toBe(
       undefined,
     )

@@ -128,6 +128,11 @@ function certificateDecision(write: ObservedWrite): Omit<Said, 'kind'> | undefin
   const cluster = (object ?? before)?.metadata.labels?.[CLUSTER_LABEL]
   if (!cluster) return undefined // no request of a member
   const said = { cluster, request: name }
+  // One that is decided is cleaned up within hours.
+  if (operation === 'DELETE' && !subresource)
+    return conditionsOf(before).length > 0
+      ? undefined
+      : { ...said, route: 'request_deleted', reason: 'was deleted while it waited for a decision' }
   if (operation === 'CREATE') return { ...said, route: 'request_made', reason: `asks for a certificate of ${cluster}` }
   if (operation !== 'UPDATE' || subresource !== 'approval') return undefined
   const known = new Set(conditionsOf(before).map(({ type }) => type))

@@ -1,6 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { API_CLIENT_SIGNER, CLUSTER_LABEL, isMemberCluster, isReservedNamespace, judgeRequest } from '#authority'
-import { type CertificateRequestObject, denialIn, STREAM_SIGNER } from '#certificates'
+import {
+  API_CLIENT_SIGNER,
+  CLUSTER_LABEL,
+  isMemberCluster,
+  isReservedNamespace,
+  judgeRequest,
+  memberOfUser,
+} from '#authority'
+import { type CertificateRequestObject, denialIn, deny, STREAM_SIGNER } from '#certificates'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import { CLUSTER_SET_LABEL, DEFAULT_CLUSTER_SET } from '#kinds'
 import { isKubeError, type KubeClient, KubeError, type KubeObject, type ObjectKey, type Resource } from '#kube'
@@ -170,6 +177,8 @@ export class MembershipReconciler implements Reconciler {
     }
     // A cluster that joins under its name later is another one.
     await this.#options.revoke?.({ cluster: name })
+    for (const request of this.#options.requestsOf(name).filter((one) => isUndecided(one) && isMadeBy(one, name)))
+      await deny(hub, request, { reason: 'ClusterPulseDetached', message: `${name} was detached`, signal })
     await this.#forgetConnection(member, signal)
     await this.#takeRights(name, [], signal)
     const kept = finalizers.filter((one) => !ours.includes(one))
@@ -307,6 +316,12 @@ export class MembershipReconciler implements Reconciler {
     return say(hub, managedClusters, member, { to: members, said, now: clock.now(), signal })
   }
 }
+
+const isUndecided = ({ status }: CertificateRequestObject): boolean =>
+  !status?.certificate && !status?.conditions?.length
+/** What it asked as a member. Who asks to become one goes on asking. */
+const isMadeBy = ({ spec }: CertificateRequestObject, cluster: string): boolean =>
+  memberOfUser(spec?.username ?? '')?.cluster === cluster
 
 /** Whether it was revoked, or all that it asked for was denied: of one that nobody ever accepted that is the decision on it. */
 function isTurnedDown(member: ManagedCluster, requests: readonly CertificateRequestObject[]): boolean {

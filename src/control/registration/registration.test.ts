@@ -141,6 +141,28 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     hub = await aHub(api)
   })
 
+  it.skipIf(skip)('one that leaves leaves no request of its own waiting for a later one of its name', async () => {
+    await aMember(api, 'asking', {})
+    await until(async () => expect(await said(api, 'asking', CONDITIONS.accepted)).toBe('True HubClusterAdminAccepted'))
+    // For another agent than the one that asks: a person decides.
+    const { pem } = await aRequest(subjectOfMember('asking', 'b'))
+    const labels = { [CLUSTER_LABEL]: 'asking' }
+    const { spec } = signingRequest(pem, {}, labels)
+    const waits = (name: string) => ({
+      ...{ apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest', metadata: { name, labels } },
+      ...(spec && { spec }),
+    })
+    const as = { user: `${groupsOf('asking')[0]}:a`, groups: [...groupsOf('asking'), 'system:authenticated'] }
+    await until(async () => void (await api.kube.create(certificateRequests, waits('asking-own'), undefined, { as })))
+    await api.kube.create(certificateRequests, waits('asking-other'))
+    await api.kube.delete(managedClusters, { name: 'asking' })
+    await until(async () => expect(await exists(api, managedClusters, 'asking')).toBe(false))
+    const conditionOf = async (name: string) =>
+      (await api.kube.get(certificateRequests, { name }))?.status?.conditions?.map(({ type }) => type)
+    expect(await conditionOf('asking-own')).toEqual(['Denied'])
+    expect(await conditionOf('asking-other')).toBeUndefined()
+  })
+
   it.skipIf(skip)('one that somebody else holds back says by what, and is a member no more', async () => {
     await aMember(api, 'held', {})
     await until(async () => expect(await said(api, 'held', CONDITIONS.accepted)).toBe('True HubClusterAdminAccepted'))

@@ -249,6 +249,25 @@ describe('the hub’s CA', () => {
     for (const { notAfterMs } of issued) expect(notAfterMs).toBe(START + 75 * DAY_MS - 5 * 60_000)
   })
 
+  it('makes a copy anew that was harmed or is gone, and says which', async () => {
+    const dir = aFolder()
+    const authority = await openIn(dir)
+    const one = await aMember(authority)
+    const [first, second] = [join(dir, 'authority.json'), join(dir, 'authority.copy.json')]
+    const whole = readFileSync(first, 'utf8')
+    for (const [path, harm] of [
+      [first, () => writeFileSync(first, whole.replace('{', '['))],
+      [second, () => rmSync(second)],
+    ] as const) {
+      harm()
+      const harmed: string[] = []
+      const again = await openIn(dir, { store: folderStore(dir, (path) => harmed.push(path)) })
+      expect(again.accepts(one.certificate)).toBe(true)
+      expect(harmed).toEqual([path])
+      expect([first, second].map((path) => readFileSync(path, 'utf8'))).toEqual([whole, whole])
+    }
+  })
+
   it('follows a decision once, however often it is told of it, also years later and after a restart', async () => {
     const dir = aFolder()
     const clock = new ManualClock(START)
@@ -403,7 +422,7 @@ describe('the hub’s CA', () => {
       writeFileSync(join(dir, one), whole)
       writeFileSync(join(dir, two), harmed)
       expect((await openIn(dir)).roots()[0]?.id).toBe(root?.id)
-      writeFileSync(join(dir, one), harmed)
+      for (const name of [one, two]) writeFileSync(join(dir, name), harmed)
       await expect(openIn(dir)).rejects.toThrow(/is damaged: restore the folder from a backup.*join again/)
       writeFileSync(join(dir, one), whole)
       writeFileSync(join(dir, two), whole)

@@ -39,8 +39,11 @@ const COPIES = ['authority.json', 'authority.copy.json']
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** Two files of mode 0600 in a folder that one process has at a time. */
-export function folderStore(directory: string): AuthorityStore {
+/**
+ * Two files of mode 0600 in a folder that one process has at a time.
+ * @param onHarmed told of a copy that was harmed or gone, and is made anew from the other
+ */
+export function folderStore(directory: string, onHarmed?: (path: string) => void): AuthorityStore {
   const paths = COPIES.map((name) => join(directory, name))
   return {
     async read() {
@@ -48,7 +51,14 @@ export function folderStore(directory: string): AuthorityStore {
       const whole = texts
         .map((text) => (text === undefined ? undefined : checked(text)))
         .find((text) => text !== undefined)
-      if (whole !== undefined) return { text: whole, version: digest(whole) }
+      if (whole !== undefined) {
+        for (const [at, path] of paths.entries()) {
+          if (checked(texts[at] ?? '') !== undefined) continue
+          onHarmed?.(path)
+          await replaceFile(path, `${whole}\n${digest(whole)}\n`)
+        }
+        return { text: whole, version: digest(whole) }
+      }
       if (texts.every((text) => text === undefined)) return undefined
       throw new AuthorityUnusableError(
         `the hub's CA in ${directory} is damaged: restore the folder from a backup, or move it away to begin anew, after which every member has to join again`,

@@ -32,6 +32,12 @@ export async function claimFormat(
   const { writes, level, sentence } = decideFormat(state, ours, `the ${what} ${directory}`)
   if (level && sentence) logger[level]({ directory }, sentence)
   // A harmed copy is put right by the other one.
+  const harmed = found ? COPIES.filter((_, at) => readText(texts[at] ?? '') === undefined) : []
+  if (harmed.length > 0)
+    logger.warn(
+      { directory, harmed },
+      `a copy of the format of the ${what} was harmed or gone, and is made anew: look at the disk`,
+    )
   const text = writeText(writes ? ours : (found ?? ours))
   const write = async () => {
     if (texts.every((one) => one === text)) return

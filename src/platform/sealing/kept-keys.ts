@@ -12,18 +12,23 @@ export interface KeptKeysOptions {
   readonly given: readonly Buffer[]
   /** Called once, when a key was made because there was none. */
   readonly onMade?: (id: string) => void
+  /** told of a copy that was harmed or gone, and is made anew from the other */
+  readonly onHarmed?: (path: string) => void
 }
 
 /**
  * The keys that were given, and one that is kept in a file of mode 0600. Where there is neither, one is made when something is
  * sealed for the first time, and not before: what is already sealed with a key that is not at hand is refused first.
  */
-export async function keptKeys({ path, given, onMade }: KeptKeysOptions): Promise<KeyProvider> {
+export async function keptKeys({ path, given, onMade, onHarmed }: KeptKeysOptions): Promise<KeyProvider> {
   const paths = [path, `${path}.copy`]
   const texts = await Promise.all(paths.map((one) => readFile(one, 'utf8').catch(absentAsEmpty)))
   const kept = texts.map(readKey).filter((key) => key !== undefined)
   const [whole] = kept
-  if (whole) await keep(whole, texts)
+  if (whole) {
+    for (const [i, one] of paths.entries()) if (!readKey(texts[i] ?? '')) onHarmed?.(one)
+    await keep(whole, texts)
+  }
   const keys = [...given, ...kept]
   if (keys.length > 0) return localKeys(keys)
 
