@@ -11,9 +11,10 @@ function summed(all: readonly Row['attributes'][], metrics: SeriesSource['spec']
   store.target(key).put(all.map((attributes, n) => aRow({ name: `web-${n}`, attributes })))
   const state = store.state(key)
   const rows = state.kind === 'rows' ? state.rows : []
-  const { sums, divided, leftOut } = attributeSeries([
-    { profile: 'team-a/p', spec: metrics ? { metrics } : {}, kinds: [], rows },
-  ])
+  const sampling = attributeSeries([{ profile: 'team-a/p', spec: metrics ? { metrics } : {}, kinds: [], rows }])
+  let step = sampling.next()
+  while (!step.done) step = sampling.next()
+  const { sums, divided, leftOut } = step.value
   return {
     sums: Object.fromEntries(sums.map(({ labels, value }) => [labels.series, value])),
     divided: divided.map(({ labels: { profile: _, gvk: __, ...labels }, value }) => ({ ...labels, value })),

@@ -55,9 +55,9 @@ class Group {
 
 /**
  * Adds up attributes of rows, by profile and kind: those that `spec.metrics` names, or else every one that is a number. A text that is a
- * number counts as one; what is none is passed over, and a sum of nothing is no series.
+ * number counts as one; what is none is passed over, and a sum of nothing is no series. Pauses after each row: there may be many.
  */
-export function attributeSeries(sources: Iterable<SeriesSource>): AttributeSeries {
+export function* attributeSeries(sources: Iterable<SeriesSource>): Generator<undefined, AttributeSeries> {
   const groups = new Map<string, Group>()
   const groupOf = (profile: string, gvk: string): Group => {
     const key = `${profile}\n${gvk}`
@@ -67,7 +67,10 @@ export function attributeSeries(sources: Iterable<SeriesSource>): AttributeSerie
   }
   for (const { profile, spec, kinds, rows } of sources) {
     for (const kind of kinds) groupOf(profile, kind)
-    for (const row of rows) addRow(groupOf(profile, kindOf(row)), spec.metrics ?? [], row)
+    for (const row of rows) {
+      addRow(groupOf(profile, kindOf(row)), spec.metrics ?? [], row)
+      yield
+    }
   }
   const all = { sums: [] as Series[], divided: [] as Series[], leftOut: [] as Series[] }
   for (const [key, group] of groups) {

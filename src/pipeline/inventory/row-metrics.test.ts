@@ -83,11 +83,13 @@ it('adds up attributes as profiles say, anew each half a minute, and forgets wha
     `${divided}{team="",attribute_series="",${of},series="replicas",cluster="west"} 1`,
     `${divided}{team="x",attribute_series="blue",${of},series="replicas",cluster="west"} 5`,
   ])
+  // It may be told before the sample that it is of.
   expect(await text()).toContain(`${divided}_capped_total{${of},series="replicas",cluster="west"} 0`)
   // As one process tells another.
   expect(JSON.stringify(await metrics.moment())).toContain('"attribute_series":"blue"')
 
   targets.length = 0
   now += seconds(30)
+  expect(await text()).not.toContain('series="object_count"')
   expect(await text()).not.toContain('team-a/p')
 })

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Clock, seconds } from '#model'
 import type { Metrics } from '#runtime'
 import { type AttributeSeries, attributeSeries, kindOf, type SeriesSource } from './attribute-series.ts'
@@ -14,6 +15,9 @@ interface Counted {
 
 /** Attributes are added up anew at most so often, ms: all rows are read for it. */
 const SAMPLE_EVERY_MS = seconds(30)
+
+/** Attributes are added up in pieces of so many ms: those of embedded objects take seconds in all. */
+const PIECE_MS = 10
 
 /** How many rows there are: in memory, in inventories, and of each profile and kind; and what their attributes add up to. */
 export function measureRows(metrics: Metrics, counted: Counted): void {
@@ -41,10 +45,22 @@ export function measureRows(metrics: Metrics, counted: Counted): void {
 }
 
 function measureAttributes(metrics: Metrics, counted: Counted): void {
-  let sampled: AttributeSeries = { sums: [], divided: [], leftOut: [] }
+  let sampled: Promise<AttributeSeries> = Promise.resolve({ sums: [], divided: [], leftOut: [] })
   let at = Number.NEGATIVE_INFINITY
   let of = ''
-  const sample = (): AttributeSeries => {
+  const anew = async (before: Promise<AttributeSeries>): Promise<AttributeSeries> => {
+    // One that failed was told to whoever asked for it.
+    const former = await before.then(
+      ({ leftOut: known }) => known,
+      () => [],
+    )
+    const next = await withoutHoldingUp(attributeSeries(sourcesOf(counted)))
+    for (const { labels, value } of next.leftOut) leftOut.inc(labels, value)
+    const left = new Set(next.leftOut.map(({ labels }) => JSON.stringify(labels)))
+    for (const { labels } of former) if (!left.has(JSON.stringify(labels))) leftOut.remove(labels)
+    return next
+  }
+  const sample = (): Promise<AttributeSeries> => {
     const { clock, store, informers } = counted
     if (clock.now() - at < SAMPLE_EVERY_MS) return sampled
     at = clock.now()
@@ -52,31 +68,36 @@ function measureAttributes(metrics: Metrics, counted: Counted): void {
       informer.list().map(({ metadata: { uid, generation } }) => [uid, generation]),
     )
     const now = JSON.stringify([store.sequence, versions])
-    if (now === of) return sampled
+    if (now !== of) sampled = anew(sampled)
     of = now
-    const before = sampled.leftOut
-    sampled = attributeSeries(sourcesOf(counted))
-    for (const { labels, value } of sampled.leftOut) leftOut.inc(labels, value)
-    const left = new Set(sampled.leftOut.map(({ labels }) => JSON.stringify(labels)))
-    for (const { labels } of before) if (!left.has(JSON.stringify(labels))) leftOut.remove(labels)
     return sampled
   }
   metrics.series(
     'kollect_custom_resource_series',
     'Sums of attributes over the rows of a profile, by kind; object_count: how many rows',
-    () => sample().sums,
+    async () => (await sample()).sums,
   )
   metrics.series(
     'kollect_custom_resource_labeled_series',
     'The same sums, divided by the attributes that spec.metrics[].labels of the profile names',
-    () => sample().divided,
+    async () => (await sample()).divided,
   )
-  // After them, so that it is told of the same sample.
   const leftOut = metrics.counter(
     'kollect_custom_resource_labeled_series_capped_total',
     'Combinations of values that had no series of their own, in each sample',
     ['profile', 'gvk', 'series'],
   )
+}
+
+/** Runs it to its end, and lets everything else run meanwhile. */
+async function withoutHoldingUp<T>(work: Generator<undefined, T>): Promise<T> {
+  for (let beganAt = performance.now(); ; ) {
+    const step = work.next()
+    if (step.done) return step.value
+    if (performance.now() - beganAt < PIECE_MS) continue
+    await setImmediate()
+    beganAt = performance.now()
+  }
 }
 
 /** Rows of all targets that have a profile. */

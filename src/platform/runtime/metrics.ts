@@ -9,17 +9,19 @@ export interface Series {
   readonly value: number
 }
 
+type ReadSeries = () => Iterable<Series> | Promise<Iterable<Series>>
+
 /** Series that need not have the same labels: read whenever somebody asks. */
 class SeriesGauge extends Gauge {
-  readonly #read: () => Iterable<Series>
+  readonly #read: ReadSeries
 
-  constructor(name: string, help: string, registry: Registry, read: () => Iterable<Series>) {
+  constructor(name: string, help: string, registry: Registry, read: ReadSeries) {
     super({ name, help, registers: [registry] })
     this.#read = read
   }
 
   override async get(): Promise<Awaited<ReturnType<Gauge['get']>>> {
-    const values = Array.from(this.#read(), ({ labels, value }) => ({ labels: { ...labels }, value }))
+    const values = Array.from(await this.#read(), ({ labels, value }) => ({ labels: { ...labels }, value }))
     return { ...(await super.get()), values }
   }
 }
@@ -66,7 +68,7 @@ export class Metrics {
   }
 
   /** A gauge whose series are all made anew whenever somebody asks, each with labels of its own. Of two with the same name the later counts. */
-  series(name: string, help: string, read: () => Iterable<Series>): void {
+  series(name: string, help: string, read: ReadSeries): void {
     this.#registry.removeSingleMetric(name)
     new SeriesGauge(name, help, this.#registry, read)
   }
