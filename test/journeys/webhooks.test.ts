@@ -146,9 +146,11 @@ describe.skipIf(why !== undefined)(
         await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster', '--timeout=60s', 'managedcluster/west'])
         const own = JSON.parse(await kubectl(['get', 'managedcluster', 'west', '-o', 'json', ...agent]))
         const path = `/apis/${CLUSTER}/v1/managedclusters/west`
-        const labelled = { ...own, metadata: { ...own.metadata, labels: { ...own.metadata.labels, by: 'its-agent' } } }
+        // The one part of it that its agent may change.
+        const managedClusterClientConfigs = [{ url: 'https://west.example:6443' }]
+        const reached = { ...own, spec: { ...own.spec, managedClusterClientConfigs } }
         await eventually(
-          () => kubectl(['replace', '--raw', path, '-f', '-', ...agent], JSON.stringify(labelled)),
+          () => kubectl(['replace', '--raw', path, '-f', '-', ...agent], JSON.stringify(reached)),
           () => true,
         )
         const routes = ['request_made', 'request_approved', 'cluster_accepted', 'member_write']
