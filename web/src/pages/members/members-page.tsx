@@ -41,7 +41,7 @@ const columns: readonly Column<Member>[] = [
   {
     id: 'state',
     header: 'State',
-    width: 150,
+    width: 174,
     value: stateText,
     order: severityOfMember,
     cell: (member) => (
