@@ -29,10 +29,11 @@ describe('a member', () => {
   })
 
   it.each([
-    ['comes back', { state: 'denied', joined: true, certificateUntil: now }],
-    ['comes back', { state: 'denied', joined: false, certificateUntil: now }],
-    ['must join anew', { state: 'revoked', joined: true, certificateUntil: null }],
-    ['never joined', { state: 'denied', joined: false, certificateUntil: null }],
+    ['comes back', { state: 'denied', joined: true, certificateUntil: now, transport: 'stream' }],
+    ['comes back', { state: 'denied', joined: false, certificateUntil: now, transport: 'stream' }],
+    ['comes back unless revoked', { state: 'denied', joined: true, certificateUntil: now, transport: 'api' }],
+    ['must join anew', { state: 'revoked', joined: true, certificateUntil: null, transport: 'stream' }],
+    ['never joined', { state: 'denied', joined: false, certificateUntil: null, transport: 'stream' }],
   ] as const)('%s when it is accepted again: %j', (becomes, member) => expect(returnOf(member)).toBe(becomes))
 
   it.each([

@@ -95,15 +95,18 @@ export function certificateStateOf(
 }
 
 /** What becomes of a cluster that is no member where it is accepted while no request of it waits. */
-export type Return = 'comes back' | 'must join anew' | 'never joined'
+export type Return = 'comes back' | 'comes back unless revoked' | 'must join anew' | 'never joined'
 
 export function returnOf({
   state,
   joined,
   certificateUntil,
-}: Pick<Member, 'state' | 'joined' | 'certificateUntil'>): Return {
+  transport,
+}: Pick<Member, 'state' | 'joined' | 'certificateUntil' | 'transport'>): Return {
   if (state === 'revoked') return 'must join anew'
-  return joined || certificateUntil !== null ? 'comes back' : 'never joined'
+  if (!joined && certificateUntil === null) return 'never joined'
+  // Of a client of the hub's API nobody tells the page whether its certificate was revoked.
+  return transport === 'stream' ? 'comes back' : 'comes back unless revoked'
 }
 
 /** As people compare keys: the first 16 digits, as the agent and the command line say them. */

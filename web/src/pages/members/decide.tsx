@@ -39,6 +39,10 @@ const accepted: Readonly<Record<Return, readonly string[]>> = {
     'The cluster gets the rights of its agent back, and is monitored again.',
     'Its agent comes back by itself, within about a minute, with the certificate it has.',
   ],
+  'comes back unless revoked': [
+    'The cluster gets the rights of its agent back.',
+    'Its agent comes back by itself with the certificate it has, unless that was revoked: then it must ask anew.',
+  ],
   'must join anew': [
     'The cluster may be a member again, but its certificates stay revoked.',
     'Its machine must join anew, with a new join token.',
