@@ -15,6 +15,9 @@ import { aMemberHub, type MembersOfPage } from '../page/joining.ts'
 import { patient, shown } from '../page/shown.ts'
 import { Visits } from '../page/visits.ts'
 
+/** Somebody on another page. */
+const by = { username: 'ann', requestId: 'elsewhere' }
+
 const suite = noBrowser === undefined ? 'members on the page' : `members on the page (skipped: ${noBrowser})`
 const DAY_MS = 86_400_000
 
@@ -86,7 +89,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
 
     it('says how a member lives, by which certificate, and what it may; revokes and detaches it after saying what that does', async () => {
       const asked = await members.asks('edge-8', '10.0.0.2')
-      await members.served.decide('accept', { cluster: 'edge-8' })
+      await members.served.decide('accept', { cluster: 'edge-8', by })
       for await (const step of members.desk.ask(asked, AbortSignal.timeout(20_000))) if (step.kind === 'joined') break
       const page = await visits.visit(`${base}/members`)
       await page.locator('tbody').getByRole('link', { name: 'edge-8' }).click()
@@ -150,9 +153,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
 
     it('says of a denied member that its certificate does not count, and that it comes back when it is accepted again', async () => {
       const asked = await members.asks('edge-3', '10.0.0.3')
-      await members.served.decide('accept', { cluster: 'edge-3' })
+      await members.served.decide('accept', { cluster: 'edge-3', by })
       for await (const step of members.desk.ask(asked, AbortSignal.timeout(20_000))) if (step.kind === 'joined') break
-      await members.served.decide('deny', { cluster: 'edge-3' })
+      await members.served.decide('deny', { cluster: 'edge-3', by })
       const page = await visits.visit(`${base}/members/edge-3`)
       await page.getByText('Denied', { exact: true }).first().waitFor()
       const certificate = page.getByRole('region', { name: 'Certificate' })
@@ -179,7 +182,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         .click()
       const [request] = members.served.requests.requests()
       // Somebody else was faster.
-      await members.served.decide('deny', { cluster: 'edge-9', request: request?.name ?? '' })
+      await members.served.decide('deny', { cluster: 'edge-9', request: request?.name ?? '', by })
       await dialog(page).getByRole('button', { name: 'Accept edge-9' }).click()
       await shown(dialog(page).getByRole('alert')).toMatch(
         /no request .* waits for a decision; waiting: none[\s\S]*no_request/,

@@ -1,7 +1,7 @@
 import type { WriteObserver } from '#apiserver'
 import type { AuditEntry, AuditTrail } from '#audit'
 import { AUDITED_GROUPS, auditEntryOfRefusal, auditEntryOfWrite, type ObservedWrite } from '#joining'
-import { systemClock } from '#model'
+import { type Clock, seconds, systemClock } from '#model'
 import type { ReviewRequest } from '#webhooks'
 
 /** The trail, which may be opened later than the first write comes. */
@@ -23,10 +23,14 @@ export const observerOfMembers = (trail: Trail, hub: string, denied: (rule: stri
   denied,
 })
 
+/** An API server repeats a write within itself, and asks again about it, where another one came between: within one request, ms. */
+const SAME_WITHIN_MS = seconds(10)
+const MAX_REMEMBERED = 1000
+
 /** The same of a hub on Kubernetes, whose API server tells it by a webhook. What it refuses it tells nobody. */
-export const reviewsOfMembers =
-  (trail: Trail) =>
-  (review: ReviewRequest): void => {
+export const reviewsOfMembers = (trail: Trail, clock: Clock = systemClock) => {
+  const isRepeated = repeatedDecisions()
+  return (review: ReviewRequest): void => {
     const { uid, operation, userInfo, resource, subResource, namespace, object, oldObject, dryRun } = review
     if (dryRun || (operation !== 'CREATE' && operation !== 'UPDATE' && operation !== 'DELETE')) return
     const { username = '', groups = [] } = userInfo
@@ -40,5 +44,23 @@ export const reviewsOfMembers =
       object: object ?? undefined,
       before: oldObject ?? undefined,
     }
-    recorded(trail, auditEntryOfWrite(write, systemClock.now()))
+    const entry = auditEntryOfWrite(write, clock.now())
+    if (entry && !isRepeated(write, entry)) recorded(trail, entry)
   }
+}
+
+/** Whether a decision is told once more: of one object the same person cannot decide the same twice without another decision between. */
+function repeatedDecisions(): (write: ObservedWrite, entry: AuditEntry) => boolean {
+  const last = new Map<string, { readonly what: string; readonly at: number }>()
+  return ({ resource, name }, { kind, route, username, reason, at }) => {
+    if (kind !== 'administration') return false
+    const key = `${resource} ${name}`
+    const what = JSON.stringify([route, username, reason])
+    const before = last.get(key)
+    last.delete(key)
+    last.set(key, { what, at })
+    const [oldest] = last.keys()
+    if (last.size > MAX_REMEMBERED && oldest !== undefined) last.delete(oldest)
+    return before?.what === what && Math.abs(at - before.at) < SAME_WITHIN_MS
+  }
+}

@@ -38,9 +38,9 @@ type Shared = ConstructorParameters<typeof MemberIndex>[0]
 
 /** Carries decisions out as the commands of the same names do. */
 function memberDecisions(hub: () => KubeClient, namespace: string): DecideMember {
-  return async (decision, { cluster: name, request }, did) => {
+  return async (decision, { cluster: name, request, by }, did) => {
     const what = {
-      ...{ hub: hub(), cluster: parseClusterName(name) },
+      ...{ hub: hub(), cluster: parseClusterName(name), by },
       ...(did && { did }),
       ...(request !== undefined && { request }),
     }

@@ -172,15 +172,23 @@ export interface MemberAct {
   readonly request?: string
 }
 
+/** A person who decided on the page or its API: what is written at the hub's API has the account of the page. */
+export interface MemberDecider {
+  readonly username: string
+  /** as the audit trail of the page has it */
+  readonly requestId: string
+}
+
 /**
  * Carries a decision out, whole, also where nobody waits for the answer any more.
- * @param request of several that wait, the one that is meant
+ * @param about.request of several that wait, the one that is meant
+ * @param about.by named in what is written
  * @param did hears of each act as soon as it is done, also where a later one fails
  * @returns what was done, for people
  * @throws FleetError with a sentence where it cannot be done
  */
 export type DecideMember = (
   decision: MemberDecision,
-  about: { readonly cluster: string; readonly request?: string },
+  about: { readonly cluster: string; readonly request?: string; readonly by: MemberDecider },
   did?: (act: MemberAct) => void,
 ) => Promise<readonly string[]>

@@ -4,7 +4,7 @@ import { ocmKinds } from '#kinds'
 import { createKubeClient, type KubeClient } from '#kube'
 import { type MemberAct, parseClusterName, systemClock } from '#model'
 import { aRequest, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
-import { certificateRequests } from './certificate-request.ts'
+import { certificateRequests, stateOf } from './certificate-request.ts'
 import { accept, type DecidingOptions, detach, refuse, revokeMember } from './decisions.ts'
 import { JoinTokens } from './join-tokens.ts'
 import { AUDITED_GROUPS, auditEntryOfWrite } from './member-writes.ts'
@@ -21,6 +21,8 @@ let listener: ApiListener
 let hub: KubeClient
 /** as the trail has them that hears every write to the API, whoever writes */
 const written: Decided[] = []
+/** route, id and reason of each */
+const entries: (readonly [string, string, string])[] = []
 const told: MemberAct[] = []
 
 beforeAll(async () => {
@@ -30,7 +32,8 @@ beforeAll(async () => {
     observer: {
       groups: AUDITED_GROUPS,
       wrote(write) {
-        const { route, requestId } = auditEntryOfWrite(write, 0) ?? {}
+        const { route, requestId = '', reason = '' } = auditEntryOfWrite(write, systemClock.now()) ?? {}
+        if (route) entries.push([route, requestId, reason])
         if (route && !/_made$|_declared$/.test(route))
           written.push([route, route.startsWith('request') ? requestId : undefined])
       },
@@ -112,5 +115,43 @@ describe('the acts of a decision', () => {
   it('are none where nothing changes', async () => {
     await hub.create(managedClusters, { metadata: { name: cluster }, spec: { hubAcceptsClient: true } })
     expect((await decided(accept)).acts).toEqual([])
+  })
+})
+
+describe('a decision on the page', () => {
+  const by = { username: 'ann (ops)', requestId: 'page-1' }
+  const since = async (decide: (what: DecidingOptions) => Promise<unknown>, who: DecidingOptions['by'] = by) => {
+    const first = entries.length
+    await decide({ hub, cluster, ...(who && { by: who }) })
+    return entries.slice(first)
+  }
+
+  it('names the person and the request of the page in all that is written, and one by a command names none of before', async () => {
+    const other = { spec: { hubAcceptsClient: false } }
+    await hub.patch(managedClusters, { name: cluster }, other, { kind: 'merge' })
+    await asks('four')
+    const words = 'by ann (ops) on the page'
+    expect(await since(accept)).toEqual([
+      ['request_approved', 'four', `approved ${words} (request page-1)`],
+      ['cluster_accepted', 'page-1', `hubAcceptsClient is set to true, ${words}`],
+    ])
+    await asks('five')
+    expect(await since(refuse)).toEqual([
+      ['request_denied', 'five', `denied ${words} (request page-1)`],
+      ['cluster_denied', 'page-1', `hubAcceptsClient is set to false, ${words}`],
+    ])
+    const five = (await hub.get(certificateRequests, { name: 'five' })) ?? {}
+    expect(stateOf(five)).toEqual({ kind: 'denied', why: "denied on the hub's page" }) // as its machine is told
+    const command = { hub, cluster }
+    const first = entries.length
+    await accept(command)
+    expect(entries.slice(first)).toEqual([['cluster_accepted', expect.any(String), 'hubAcceptsClient is set to true']])
+    expect((await hub.get(managedClusters, { name: cluster }))?.metadata.annotations ?? {}).not.toHaveProperty([
+      'clusterpulse.io/decided',
+    ])
+    expect(await since(revoke)).toEqual([
+      ['cluster_revoked', 'page-1', `no certificate of it counts any more, ${words}`],
+    ])
+    expect(await since(detach)).toEqual([['cluster_deleted', 'page-1', `the ManagedCluster is deleted, ${words}`]])
   })
 })

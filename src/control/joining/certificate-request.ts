@@ -14,6 +14,7 @@ import type { KubeObject, Resource } from '#kube'
 import type { CertificateLife, MissingDecision } from '#model'
 import { type Asker, askersOf } from './askers.ts'
 import { BOOTSTRAP_USER } from './bootstrap-kubeconfig.ts'
+import { withoutPerson } from './decided-by.ts'
 import { denialTimeOf, type ManagedCluster, managedClusters } from './members.ts'
 
 /** With which key a request is made (SHA-256 of the public key, hex): for whoever decides by `kubectl`. */
@@ -53,7 +54,7 @@ export function stateOf(request: Pick<CertificateRequest, 'status'>): RequestSta
   const { conditions = [], certificate } = request.status ?? {}
   const has = (type: string) => conditions.find((one) => one.type === type && one.status !== 'False')
   const denied = denialIn(request)
-  if (denied) return { kind: 'denied', why: denied.message || denied.reason || '' }
+  if (denied) return { kind: 'denied', why: withoutPerson(denied.message || denied.reason || '') }
   const failed = has('Failed')
   if (failed) return { kind: 'failed', why: failed.message || failed.reason || '' }
   if (!has('Approved')) return { kind: 'pending' }

@@ -2,7 +2,7 @@ import { CLUSTER_LABEL, isReservedNamespace } from '#authority'
 import { approve, denialIn, deny, denyApproved } from '#certificates'
 import type { AgentCredentials } from '#connections'
 import { isKubeError, type KubeClient, whole } from '#kube'
-import { type ClusterName, FleetError, type MemberAct, systemClock } from '#model'
+import { type ClusterName, FleetError, type MemberAct, type MemberDecider, systemClock } from '#model'
 import { ASKED_ANNOTATION } from './askers.ts'
 import {
   askerOf,
@@ -18,6 +18,7 @@ import {
   missingOf,
   stateOf,
 } from './certificate-request.ts'
+import { decidedAnnotation, decidedWords } from './decided-by.ts'
 import type { JoinTokens } from './join-tokens.ts'
 import {
   CERTIFICATES_ANNOTATION,
@@ -49,6 +50,8 @@ export interface DecidingOptions {
   readonly cluster: ClusterName
   /** hears of each act as soon as it is done */
   readonly did?: (act: MemberAct) => void
+  /** named in what is written, where the account that writes is not that person's */
+  readonly by?: MemberDecider
 }
 
 /** Of several requests that wait, the one that is meant. */
@@ -66,6 +69,7 @@ export async function accept({
   hub,
   cluster,
   did,
+  by,
   request: wanted,
 }: DecidingOptions & Wanted): Promise<readonly string[]> {
   const member = await hub.get(managedClusters, { name: cluster })
@@ -85,14 +89,15 @@ export async function accept({
   if (chosen && isApproved(chosen))
     done.push(`request ${chosen.metadata.name} was approved already (${factsOf(chosen, member)})`)
   else if (chosen) {
-    await approve(hub, chosen, { reason: 'ClusterPulseAccept', message: 'approved by clusterpulse accept' })
+    await approve(hub, chosen, { reason: 'ClusterPulseAccept', message: decidedWords('approved', 'accept', by) })
     const words = `request ${chosen.metadata.name} is approved (${factsOf(chosen, member)})`
     done.push(told(did, { act: 'request_approved', words, request: chosen.metadata.name }))
   }
   if (member.spec?.hubAcceptsClient === true) done.push(`${cluster} was accepted already`)
   else {
     // The one that was looked at: another of its name may have come since.
-    const body = { metadata: { uid: member.metadata.uid }, spec: { hubAcceptsClient: true } }
+    const metadata = { uid: member.metadata.uid, annotations: decidedAnnotation('accept', by, systemClock.now()) }
+    const body = { metadata, spec: { hubAcceptsClient: true } }
     await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
     done.push(told(did, { act: 'cluster_accepted', words: `${cluster} is accepted as a member` }))
   }
@@ -114,6 +119,7 @@ export async function refuse({
   hub,
   cluster,
   did,
+  by,
   request: wanted,
 }: DecidingOptions & Wanted): Promise<readonly string[]> {
   const done: string[] = []
@@ -121,11 +127,13 @@ export async function refuse({
   // Also those that only claim to be of it: nobody else would turn them down.
   const waiting = (await requestsOf(hub, cluster)).filter((one) => isOpen(one, member))
   const refused = wanted === undefined ? waiting : [namedOf(cluster, waiting, { wanted })]
-  done.push(...(await turnDown({ hub, did, member }, refused)))
+  done.push(...(await turnDown({ hub, did, by, member }, refused)))
   if (wanted !== undefined) return done
   if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
   if (member?.spec?.hubAcceptsClient === true) {
-    await hub.patch(managedClusters, { name: cluster }, { spec: { hubAcceptsClient: false } }, { kind: 'merge' })
+    const annotations = decidedAnnotation('deny', by, systemClock.now())
+    const body = { metadata: { annotations }, spec: { hubAcceptsClient: false } }
+    await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
     done.push(told(did, { act: 'cluster_denied', words: `${cluster} is no member any more; its stream ends` }))
   }
   if (done.length === 0) done.push(`no request of ${cluster} waits, and it is no member`)
@@ -140,14 +148,18 @@ export async function refuse({
 export async function revokeMember(
   options: DecidingOptions & { readonly tokens: JoinTokens; readonly credentials: AgentCredentials },
 ): Promise<readonly string[]> {
-  const { hub, cluster, did, tokens, credentials } = options
+  const { hub, cluster, did, by, tokens, credentials } = options
   const ended = await tokens.revoke(cluster)
   const done = ended > 0 ? [`${ended} join token${ended === 1 ? '' : 's'} of ${cluster} may not be shown any more`] : []
   const member = await hub.get(managedClusters, { name: cluster })
   if (member) {
+    const now = systemClock.now()
     const body = {
       metadata: {
-        annotations: { [CERTIFICATES_ANNOTATION]: revokedAt(systemClock.now()), [ASKED_ANNOTATION]: null },
+        annotations: {
+          ...{ [CERTIFICATES_ANNOTATION]: revokedAt(now), [ASKED_ANNOTATION]: null },
+          ...decidedAnnotation('revoke', by, now),
+        },
       },
       spec: { hubAcceptsClient: false },
     }
@@ -155,7 +167,7 @@ export async function revokeMember(
     const words = `no certificate of ${cluster} counts any more, and it is no member; its stream ends`
     done.push(told(did, { act: 'cluster_revoked', words }))
     const waiting = (await requestsOf(hub, cluster)).filter((one) => isOpen(one, member))
-    done.push(...(await turnDown({ hub, did, member }, waiting)))
+    done.push(...(await turnDown({ hub, did, by, member }, waiting)))
   }
   if (await credentials.revoke(cluster)) done.push(`every token of the agent of ${cluster} is revoked`)
   if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
@@ -167,15 +179,16 @@ const isOpen = (request: CertificateRequest, member: ManagedCluster | undefined)
   stateOf(request).kind === 'pending' || (faultOf(request) === undefined && missingOf(request, member).length > 0)
 
 async function turnDown(
-  { hub, did, member }: Pick<DecidingOptions, 'hub'> & Deciding,
+  { hub, did, by, member }: Pick<DecidingOptions, 'hub'> & Deciding,
   requests: readonly CertificateRequest[],
 ): Promise<readonly string[]> {
   const done: string[] = []
   for (const one of requests) {
     const { name } = one.metadata
     const late = isApproved(one)
-    if (late) await denyApproved(hub, one, { message: 'denied by clusterpulse deny after it was approved' })
-    else await deny(hub, one, { reason: 'ClusterPulseDeny', message: 'denied by clusterpulse deny' })
+    const message = decidedWords('denied', 'deny', by)
+    if (late) await denyApproved(hub, one, { message: `${message} after it was approved` })
+    else await deny(hub, one, { reason: 'ClusterPulseDeny', message })
     const what = late ? 'was approved already, and is turned down now' : 'is denied'
     const words = `request ${name} ${what} (${factsOf(one, member)})`
     done.push(told(did, { act: 'request_denied', words, request: name }))
@@ -185,6 +198,7 @@ async function turnDown(
 
 interface Deciding {
   readonly did: DecidingOptions['did'] | undefined
+  readonly by: MemberDecider | undefined
   readonly member: ManagedCluster | undefined
 }
 
@@ -192,10 +206,15 @@ interface Deciding {
  * Takes a member off the hub: its add-ons and works are cleaned up in order, then it loses its rights.
  * @throws MembershipError where the hub knows no such cluster
  */
-export async function detach({ hub, cluster, did }: DecidingOptions): Promise<readonly string[]> {
+export async function detach({ hub, cluster, did, by }: DecidingOptions): Promise<readonly string[]> {
   const member = await hub.get(managedClusters, { name: cluster })
   if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
   if (member.metadata.deletionTimestamp) return [`${cluster} is being detached already`]
+  // A deletion has no room for a name.
+  if (by) {
+    const body = { metadata: { annotations: decidedAnnotation('detach', by, systemClock.now()) } }
+    await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
+  }
   await hub.delete(managedClusters, { name: cluster })
   const words = `${cluster} is being detached; what belongs to it is cleaned up first`
   return [told(did, { act: 'cluster_deleted', words })]

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '#audit'
 import { CLUSTER_LABEL, memberOfUser } from '#authority'
 import { asksForItself } from './certificate-request.ts'
+import { deciderIn, onPage } from './decided-by.ts'
 import { CERTIFICATES_ANNOTATION } from './members.ts'
 
 /** An object, as far as it is looked at. */
@@ -63,7 +64,7 @@ export const auditedWrites = {
 
 /** The entry of the audit trail for a write. undefined: it decides nothing about a member, and no member made it */
 export function auditEntryOfWrite(write: ObservedWrite, at: number): AuditEntry | undefined {
-  const decision = decisionIn(write)
+  const decision = decisionIn(write, at)
   // Who asks is no decision, and can be repeated without end: the trail bounds it, so that it pushes nothing else out.
   const isAsking = write.operation === 'CREATE' && asksForItself(write.user.name)
   if (decision) return entryOf(write, at, { kind: isAsking ? 'member' : 'administration', ...decision })
@@ -108,11 +109,13 @@ const entryOf = (
 })
 
 /** What the write decides about a member. */
-function decisionIn(write: ObservedWrite): Omit<Said, 'kind'> | undefined {
+function decisionIn(write: ObservedWrite, at: number): Omit<Said, 'kind'> | undefined {
   const { group, resource } = write
   if (group === CERTIFICATES_GROUP && resource === 'certificatesigningrequests') return certificateDecision(write)
-  if (group === CLUSTER_GROUP && resource === 'managedclusters' && !write.subresource) return membershipDecision(write)
-  return undefined
+  if (group !== CLUSTER_GROUP || resource !== 'managedclusters' || write.subresource) return undefined
+  const decision = membershipDecision(write)
+  const by = decision && deciderIn(write, at)
+  return by ? { ...decision, reason: `${decision.reason}, ${onPage(by)}`, request: by.requestId } : decision
 }
 
 interface Condition {

@@ -39,7 +39,8 @@ describe('a decision about a member', () => {
     }
     const { status, body, audited } = await decides(decide, 'east/accept', { request: 'east-1' })
     expect([status, body]).toEqual([200, { done: ['east is accepted as a member'] }])
-    expect(decided).toEqual([['accept', { cluster: 'east', request: 'east-1' }]])
+    const by = { username: 'admin', requestId: audited[0]?.requestId }
+    expect(decided).toEqual([['accept', { cluster: 'east', request: 'east-1', by }]])
     expect(audited).toMatchObject([
       {
         kind: 'administration',

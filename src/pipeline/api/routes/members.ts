@@ -67,7 +67,8 @@ export function memberRoutes(app: FastifyInstance, parts: Parts, members: Served
       if (lacks.length > 0) throw rightsMissing(principalOf(request), `${decision} ${cluster}`, lacks)
       const acts: MemberAct[] = []
       request.auditNote = { kind: 'administration', resource, reason: decision, acts }
-      const about = { cluster, ...(wanted !== undefined && { request: wanted }) }
+      const by = { username: principalOf(request).username, requestId: request.id }
+      const about = { cluster, by, ...(wanted !== undefined && { request: wanted }) }
       const done = await members
         .decide(decision, about, (act) => void acts.push(act))
         .catch((error: unknown) => {

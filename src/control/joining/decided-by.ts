@@ -1,0 +1,53 @@
+import type { MemberDecider, MemberDecision } from '#model'
+import type { WrittenObject } from './member-writes.ts'
+
+/** On a ManagedCluster, as JSON: who decided last about it on the page. The API itself knows the account of the page alone. */
+const DECIDED_ANNOTATION = 'clusterpulse.io/decided'
+/** An API tells of a deletion right after it was said whose it is, ms. */
+const DELETED_WITHIN_MS = 60_000
+const MAX_NAME = 253
+const REQUEST_ID = /^[A-Za-z0-9._:-]{1,100}$/
+
+/** For the annotations of a merge patch: a decision that no page took says so by none. */
+export const decidedAnnotation = (
+  decision: MemberDecision,
+  by: MemberDecider | undefined,
+  at: number,
+): Readonly<Record<string, string | null>> => ({
+  [DECIDED_ANNOTATION]: by ? JSON.stringify({ decision, by: by.username, request: by.requestId, at }) : null,
+})
+
+/** Said in the condition of a request. */
+export const decidedWords = (verb: string, command: MemberDecision, by: MemberDecider | undefined): string =>
+  by ? `${verb} ${onPage(by)} (request ${by.requestId})` : `${verb} by clusterpulse ${command}`
+
+export const onPage = ({ username }: MemberDecider): string => `by ${username} on the page`
+
+/** As a machine that asked is told it: it may be a stranger's, and persons are not its to know. */
+export const withoutPerson = (words: string): string =>
+  words.replace(/ by .* on the page \(request [^)]*\)/, " on the hub's page")
+
+/** The person whom a write about a ManagedCluster names. undefined: it names none, or one of an earlier write */
+export function deciderIn(
+  { before, object }: { readonly before: WrittenObject | undefined; readonly object: WrittenObject | undefined },
+  now: number,
+): MemberDecider | undefined {
+  const textOf = (one: WrittenObject | undefined) => one?.metadata.annotations?.[DECIDED_ANNOTATION]
+  const text = textOf(object ?? before)
+  if (text === undefined || (object && text === textOf(before))) return undefined
+  const said = parsed(text)
+  if (typeof said?.by !== 'string' || typeof said.request !== 'string' || !REQUEST_ID.test(said.request))
+    return undefined
+  // A deletion changes no annotation: it is told just before.
+  if (!object && (said.decision !== 'detach' || Math.abs(now - Number(said.at)) > DELETED_WITHIN_MS)) return undefined
+  return { username: said.by.slice(0, MAX_NAME), requestId: said.request }
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined // somebody else wrote it
+  }
+}
