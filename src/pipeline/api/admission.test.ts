@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { MemoryPolicies, openAccess, type Principal } from '#access'
 import { routes } from '#http'
@@ -76,6 +77,30 @@ describe('where it cannot be found out who asks', () => {
       const { status, headers } = await get(world, url)
       expect([status, headers['www-authenticate']], url).toEqual([401, 'Bearer realm="clusterpulse"'])
     }
+  })
+})
+
+describe('a stranger with a body', () => {
+  it('is refused before it comes, or by the bound of what anybody may send', async () => {
+    await using world = await aWorld({ identity: proxy })
+    const base = new URL(await world.server.start())
+    const ask = (method: string, path: string, length: number) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = { 'content-type': 'application/json', 'content-length': length, 'x-clusterpulse-request': '1' }
+        const asked = request(new URL(path, base), { method, agent: false, headers }, (answer) => {
+          resolve(answer.statusCode)
+          asked.destroy()
+        })
+        asked.on('error', reject).flushHeaders() // and no byte of the body
+      })
+    const guardedWrites = routes.filter(({ access, method }) => access !== 'public' && method !== 'GET')
+    expect(guardedWrites.length).toBeGreaterThan(5)
+    for (const { method, url } of guardedWrites) {
+      const path = url.replaceAll(/:\w+/g, 'west')
+      expect(await ask(method, path, 4_000_000), `${method} ${path}`).toBe(401)
+    }
+    expect(await ask('POST', '/api/v1/auth/password', 4_000_000)).toBe(413)
+    expect(await ask('POST', '/nothing', 4_000_000)).toBe(413)
   })
 })
 

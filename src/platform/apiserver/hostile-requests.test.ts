@@ -31,6 +31,16 @@ describe('a request', () => {
     },
   )
 
+  it.each([
+    ['nobody', '', 401],
+    ['somebody unknown', 'Authorization: Bearer guess\r\n', 401],
+  ])('of %s is refused before its body comes', async (_, credential, code) => {
+    const { listener } = await listening(await aServer())
+    const head = `Host: x\r\nContent-Type: application/json\r\nContent-Length: 3000000\r\n${credential}`
+    const request = `POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n${head}\r\n`
+    expect(await answerTo(listener, request)).toMatch(new RegExp(`^HTTP/1\\.1 ${code} `))
+  })
+
   it('addressed with more slashes than one is for the same path', async () => {
     const { listener } = await listening(await aServer())
     expect(await answerTo(listener, `GET //api/v1/secrets HTTP/1.1\r\n${asAdmin}\r\n`)).toMatch(/^HTTP\/1\.1 200 /)

@@ -6,6 +6,10 @@ export interface StreamLimits {
   readonly maxMessageBytes: number
   /** of one message of an original collector; a greater one is refused by its ack */
   readonly maxOriginalMessageBytes: number
+  /** of one message of a stream that is not registered: a registration with a token, or a request to join */
+  readonly maxNewcomerMessageBytes: number
+  /** of such messages that have begun to come, of all streams together: twice what `maxUnnamed` of them can hold */
+  readonly maxNewcomerBytes: number
   /** of one frame's body after inflating */
   readonly maxBodyBytes: number
   /** messages of one stream that may wait for the hub's log; the rest waits with the sender */
@@ -63,6 +67,8 @@ export interface StreamLimits {
 export const defaultLimits: StreamLimits = {
   maxMessageBytes: 16 * MiB,
   maxOriginalMessageBytes: 4 * MiB,
+  maxNewcomerMessageBytes: MiB / 16,
+  maxNewcomerBytes: 32 * MiB,
   maxBodyBytes: 32 * MiB,
   maxUnacked: 16,
   maxUnackedBytes: 24 * MiB,

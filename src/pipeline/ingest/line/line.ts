@@ -18,8 +18,8 @@ export interface LineSubscriber {
 export interface Line {
   /** from now on these are told; those before are told nothing more */
   subscribe(subscriber: LineSubscriber): void
-  /** one more message may come */
-  allow(): void
+  /** one more message may come; that of a newcomer, whose stream is not registered, is small */
+  allow(by: 'newcomer' | 'member'): void
   /** @returns false: the peer is slow; `drained` says when it has read */
   write(message: Uint8Array): boolean
   /** ends the stream with a status of gRPC once all is written; a peer that does not let it end is cut off */

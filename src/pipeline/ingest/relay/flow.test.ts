@@ -118,7 +118,7 @@ describe('what peers say', () => {
     })
     expect(peer.allowed).toBe(1) // of the first message, which came
     for (let i = 0; i < 5; i++) {
-      arrival.line.allow()
+      arrival.line.allow('member')
       await eventually('it is allowed', () => peer.allowed === i + 2)
       peer.subscriber?.message(Buffer.from(`message ${i}`))
       await eventually('it is heard', () => heard.length === i + 1)

@@ -80,7 +80,8 @@ export class OwnerLink implements AsyncDisposable {
     const carried = this.#streams.get(message.stream)
     switch (message.kind) {
       case 'more':
-        return carried?.line.allow()
+        // Of what is carried here the first message is a registration: the owner asks for more where it took that.
+        return carried?.line.allow('member')
       case 'message':
         return carried?.write(Buffer.from(bytes))
       case 'end':

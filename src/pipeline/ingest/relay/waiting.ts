@@ -44,7 +44,7 @@ export class Waiting {
       drained: () => undefined,
       stopping: () => undefined,
     })
-    arrival.line.allow()
+    arrival.line.allow('newcomer')
   }
 
   /** What waits too long is served as it is: its session says so. */

@@ -227,7 +227,7 @@ export class AgentCall implements Holder, LineSubscriber {
     const waitMs = this.#session.readAfterMs(this.#options.now())
     if (waitMs === 0) {
       this.#mayRead = true
-      this.#options.line.allow()
+      this.#options.line.allow(this.#session.isRegistered ? 'member' : 'newcomer')
     } else if (Number.isFinite(waitMs)) this.#readTimer = setTimeout(() => this.#readMore(), waitMs)
   }
 

@@ -39,8 +39,8 @@ export class GrpcLine implements Line {
     this.#subscriber = subscriber
   }
 
-  allow(): void {
-    this.#options.gate.allow()
+  allow(by: 'newcomer' | 'member'): void {
+    this.#options.gate.allow(by)
   }
 
   write(message: Uint8Array): boolean {

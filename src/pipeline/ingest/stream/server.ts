@@ -13,6 +13,7 @@ import { Gates } from './gate.ts'
 import { GrpcLine, type RawCall } from './grpc-line.ts'
 import type { StreamIngester } from './ingest-port.ts'
 import { Listener } from './listener.ts'
+import { ByteBudget } from './message-reader.ts'
 import { Offenders } from './offenders.ts'
 import { presentedBy, showsCredential } from './presented.ts'
 import { Refusals } from './refusals.ts'
@@ -48,7 +49,6 @@ export interface AgentServerOptions {
 }
 
 const MAX_STREAMS_PER_CONNECTION = 1_000
-const WINDOW_BYTES = 256 * 1024
 const STOP_PATIENCE_MS = 5_000
 const UNANSWERED_MS = 300_000
 
@@ -63,7 +63,7 @@ export class AgentServer implements AsyncDisposable {
   readonly #logger: Logger
   readonly #process: string | undefined
   readonly #grpc: Server
-  readonly #gates = new Gates()
+  readonly #gates: Gates
   readonly #calls = new Set<AgentCall>()
   readonly #unnamed = new Set<AgentCall>()
   readonly #seats: Seats
@@ -84,8 +84,10 @@ export class AgentServer implements AsyncDisposable {
     this.#clock = clock
     this.#logger = logger
     this.#process = others && ownerName(others.place)
+    const newcomers = new ByteBudget(this.#limits.maxNewcomerBytes)
     this.#count = streamMetrics(options.metrics, {
       streams: () => this.#calls.size + (this.#relay?.waiting ?? 0),
+      newcomerBytes: () => newcomers.held,
       ...(others && { relayed: () => this.#relay?.carried ?? 0 }),
     })
     this.#seats = new Seats({
@@ -97,15 +99,16 @@ export class AgentServer implements AsyncDisposable {
     })
     this.#refusals = new Refusals(clock)
     this.#offenders = new Offenders(clock, this.#limits.maxBadFrames)
+    this.#gates = new Gates({ limits: this.#limits, newcomers, onRefused: (why) => this.#count.refused(why) })
     this.#grpc = new Server({
-      'grpc.max_receive_message_length': this.#limits.maxMessageBytes,
+      // Bounded by the gates, which know of whom a message is.
+      'grpc.max_receive_message_length': -1,
       'grpc.max_send_message_length': -1,
       'grpc.max_concurrent_streams': MAX_STREAMS_PER_CONNECTION,
       // The library asks; who does not answer is found by the listener. Its own timer would take our pause for their silence.
       'grpc.keepalive_time_ms': this.#limits.pingMs,
       'grpc.keepalive_timeout_ms': UNANSWERED_MS,
       'grpc.max_connection_idle_ms': this.#limits.idleMs,
-      'grpc-node.flow_control_window': WINDOW_BYTES,
       'grpc.enable_channelz': 0,
       interceptors: [this.#gates.interceptor],
     })

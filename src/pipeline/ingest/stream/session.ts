@@ -99,6 +99,11 @@ export class Session {
     return this.#phase.tag === 'open'
   }
 
+  /** Its credential counts, and it said who it is. */
+  get isRegistered(): boolean {
+    return this.#opened !== undefined
+  }
+
   get hasEnded(): boolean {
     return this.#phase.tag === 'ended'
   }

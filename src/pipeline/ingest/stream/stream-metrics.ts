@@ -6,16 +6,23 @@ export function streamMetrics(
   metrics: Metrics | undefined,
   now: {
     streams(): number
+    newcomerBytes(): number
     /** absent: there are no other owners */
     relayed?(): number
   },
 ) {
-  const { streams, relayed } = now
+  const { streams, newcomerBytes, relayed } = now
   metrics?.gauge(
     'clusterpulse_agent_streams',
     'Open streams of agents, with the process that has their session.',
     [],
     (gauge) => gauge.set(streams()),
+  )
+  metrics?.gauge(
+    'clusterpulse_agent_newcomer_bytes',
+    'Bytes held of messages of streams that have not registered.',
+    [],
+    (gauge) => gauge.set(newcomerBytes()),
   )
   if (relayed)
     metrics?.gauge(
@@ -41,8 +48,9 @@ export function streamMetrics(
   return {
     message: (what: Counted) => messages?.inc({ what }),
     bytes: (count: number) => bytes?.inc(count),
-    refused: (reason: 'connections' | 'handshake' | 'streams' | 'unnamed' | 'unauthenticated') =>
-      refused?.inc({ reason }),
+    refused: (
+      reason: 'connections' | 'handshake' | 'streams' | 'unnamed' | 'unauthenticated' | 'too_large' | 'newcomer_bytes',
+    ) => refused?.inc({ reason }),
     ended: (code: string, streams: number) => ended?.inc({ code }, streams),
     contested: () => contested?.inc(),
   }
