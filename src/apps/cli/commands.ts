@@ -479,7 +479,9 @@ export function program(actions: Actions, version: string): Command {
 
   cli
     .command('bootstrap-kubeconfig')
-    .description("print the kubeconfig with which OCM's own registration agent asks to join; it accepts nobody and changes no member")
+    .description(
+      "print the kubeconfig with which OCM's own registration agent asks to join; it accepts nobody and changes no member",
+    )
     .option('--kubeconfig <file>', "of the hub's objects (default: that of a hub in DATA_DIR, then KUBECONFIG)")
     .option('--server <url>', "address of the hub's API as members reach it (default: as in the kubeconfig)")
     .addOption(life('of its token').default(hours(1), '1h'))

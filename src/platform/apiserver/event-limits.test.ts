@@ -45,7 +45,14 @@ describe('events of a server that bounds them', () => {
     expect(refused.body.message).toContain('has 3 events, and may have 3: they go 60 minutes after their last change')
     const note = { apiVersion: 'events.k8s.io/v1', kind: 'Event', metadata: { name: 'd', namespace: 'default' } }
     const more = { eventTime: '2026-01-10T00:00:00.000000Z', reportingController: 'a/b', reportingInstance: 'c' }
-    const newer = { ...note, ...more, action: 'Seen', reason: 'Seen', type: 'Normal', regarding: { namespace: 'default' } }
+    const newer = {
+      ...note,
+      ...more,
+      action: 'Seen',
+      reason: 'Seen',
+      type: 'Normal',
+      regarding: { namespace: 'default' },
+    }
     const byNewer = await client.ask('POST', '/apis/events.k8s.io/v1/namespaces/default/events', { body: newer })
     expect(byNewer.code).toBe(429)
     expect(await create('a', undefined, 'other')).toBe(201)

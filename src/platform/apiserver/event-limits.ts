@@ -1,4 +1,3 @@
-import type { ExpiringKind } from './expiry.ts'
 import { ApiError } from './status.ts'
 import type { Transaction } from './store.ts'
 import type { ApiObject } from './types.ts'
@@ -13,18 +12,6 @@ export interface EventLimits {
   readonly perNamespace: number
   /** of one event as JSON */
   readonly maxBytes: number
-}
-
-/** Events that nobody changed for so long go. When that was is the server's to say, not the writer's. */
-export const expiringEvents = ({ lifeMs }: EventLimits): ExpiringKind => ({
-  resource: { group: '', version: 'v1', plural: 'events' },
-  collection: EVENTS,
-  isOver: ({ metadata }, nowMs) => nowMs - changedMs(metadata) > lifeMs,
-})
-
-function changedMs({ creationTimestamp, managedFields }: ApiObject['metadata']): number {
-  const times = [creationTimestamp, ...(managedFields ?? []).map(({ time }) => time)]
-  return Math.max(0, ...times.map((time) => Date.parse(time ?? '') || 0))
 }
 
 /**

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { EVENTS, type EventLimits } from './event-limits.ts'
 import type { ExpiringKind } from './expiry.ts'
 import type { ApiObject } from './types.ts'
 
@@ -42,4 +43,16 @@ export const expiringRequests: ExpiringKind = {
   resource: { group: 'certificates.k8s.io', version: 'v1', plural: 'certificatesigningrequests' },
   collection: 'certificates.k8s.io/certificatesigningrequests',
   isOver: isRequestOver,
+}
+
+/** Events that nobody changed for so long go. When that was is the server's to say, not the writer's. */
+export const expiringEvents = ({ lifeMs }: EventLimits): ExpiringKind => ({
+  resource: { group: '', version: 'v1', plural: 'events' },
+  collection: EVENTS,
+  isOver: ({ metadata }, nowMs) => nowMs - changedMs(metadata) > lifeMs,
+})
+
+function changedMs({ creationTimestamp, managedFields }: ApiObject['metadata']): number {
+  const times = [creationTimestamp, ...(managedFields ?? []).map(({ time }) => time)]
+  return Math.max(0, ...times.map((time) => Date.parse(time ?? '') || 0))
 }

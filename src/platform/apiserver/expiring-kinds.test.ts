@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { aRequest } from '../authority/test/requests.ts'
 import { ManualClock } from '../controller/testing/manual-clock.ts'
-import { isRequestOver } from './certificate-cleanup.ts'
+import { isRequestOver } from './expiring-kinds.ts'
 import { TestAuthority } from './test/certificates.ts'
 import { aServer } from './test/server.ts'
 import type { ApiObject } from './types.ts'
