@@ -213,6 +213,21 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     expect((await kubectl('member', ['auth', 'can-i', ...executor, ...as])).out.trim()).toBe('no')
   }, 120_000)
 
+  it('after it was revoked a new manifest is enough: it joins anew by itself, beside the identity of before', async () => {
+    const before = await identity()
+    const revoked = await run('revoke', 'edge')
+    expect(revoked.code, revoked.err).toBe(0)
+    await running.at(-1)?.kill('SIGTERM')
+    const printed = await run('connect', 'edge', '-o', 'manifest', '--buffer-size', '0')
+    await onMember(['apply', '--server-side', '-f', '-'], printed.out)
+    const agent = await startPod(parseAllDocuments(printed.out).map((one) => one.toJSON() as Document))
+    await says(agent, 'it joins anew with the token it was given: waiting')
+    const accepted = await run('accept', 'edge')
+    expect(accepted.code, accepted.err).toBe(0)
+    await says(agent, '"msg":"it joined anew"')
+    expect(await identity()).not.toBe(before)
+  }, 120_000)
+
   it('is taken off the member again as its manifest says, whatever rights it ever had, and leaves the namespaces of others', async () => {
     await running.at(-1)?.kill('SIGTERM')
     // The right in `shop` is there from before.

@@ -69,11 +69,15 @@ export async function runJoin({ token, env, flags = {}, version, say }: RunJoinO
     await probes.start()
     // A manifest that is printed and applied again brings another token: who is a member stays who it is.
     const isKept = first.identitySecret && token === undefined && (await store.identity.member()) !== undefined
-    const asked = isKept ? undefined : text
+    // Unless it was over: then it asked with that one, and goes on.
+    const isAsking = isKept && text !== undefined && (await store.identity.asking())?.token === text.secret
+    const newToken = isKept && !isAsking ? text : undefined
+    const asked = newToken ? undefined : text
     const identity = await join(asked, { store: store.identity, version, say: told, signal: stop.signal })
     process.off('SIGTERM', ended).off('SIGINT', ended)
     const { config, warnings } = named(identity.cluster, identity.hub.addresses[0] ?? '')
-    await runAgent({ config, warnings, version, probes, member: { identity, store: store.identity, rights } })
+    const member = { identity, store: store.identity, rights, ...(newToken && { newToken }) }
+    await runAgent({ config, warnings, version, probes, member })
   } catch (error) {
     if (!stop.signal.aborted) throw error
     say('stopped; begun again, `clusterpulse join` goes on where it was')

@@ -34,6 +34,7 @@ import {
   type Part,
   startParts,
 } from '#runtime'
+import type { JoinText } from '#wire'
 import type { AgentConfig } from './config.ts'
 import { inventoryPart, noInventory } from './inventory-part.ts'
 import { agentProbes, type Probes } from './probes.ts'
@@ -49,6 +50,8 @@ export interface RunOptions {
     readonly identity: MemberIdentity
     readonly store: IdentityStore
     readonly rights: AgentRights
+    /** given since it joined: for where it must join anew */
+    readonly newToken?: JoinText
   }
 }
 
@@ -157,11 +160,12 @@ export async function runAgent({ config, warnings, version, member, ...options }
 
 /** The way to the hub by a certificate that is renewed in time; the stream is opened anew with each. */
 function keptMember(
-  { identity, store }: NonNullable<RunOptions['member']>,
+  { identity, store, newToken }: NonNullable<RunOptions['member']>,
   { version, userAgent, logger }: { version: string; userAgent: string; logger: Logger },
 ) {
   const membership = new Membership(identity, {
     ...{ store, version, logger, clock: systemClock, random: Math.random },
+    ...(newToken && { newToken }),
     onRenewed: () => transport.reopen(),
   })
   const transport: MemberTransport = memberTransport(() => membership.identity, {

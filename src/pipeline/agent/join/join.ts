@@ -62,13 +62,15 @@ export async function join(text: JoinText | undefined, options: JoinOptions): Pr
 
 /** Whether it is to join anew: the token is not the one it joined by, as after it was revoked. */
 function isAnother(member: MemberIdentity, text: JoinText | undefined, place: string): boolean {
-  if (!text || hashOf(text.secret) === member.joinedBy) return false
+  if (!text || isJoinedBy(member, text)) return false
   if (text.cluster === member.cluster) return true
   throw new JoinError(
     'other_membership',
     `${place} holds the identity of ${member.cluster}; join ${text.cluster} with another folder (--buffer-dir)`,
   )
 }
+
+export const isJoinedBy = (member: MemberIdentity, { secret }: JoinText): boolean => hashOf(secret) === member.joinedBy
 
 function askingFor({ cluster, secret, addresses, caFingerprint, caPem = '', serverName }: JoinText): Asking {
   const key = newKey()

@@ -5,7 +5,7 @@ import { join as path } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
-import { decodeRequest, encodeResponse, type JoinRequest, type ResponseInit } from '#wire'
+import { decodeRequest, encodeResponse, type JoinRequest, type JoinText, type ResponseInit } from '#wire'
 import { TestAuthority, type TestPair } from '../../ingest/stream/test/certificates.ts'
 import type { Link, Transport } from '../types.ts'
 import type { Asking } from './identity.ts'
@@ -222,6 +222,9 @@ describe('a membership', () => {
 
   /** Of a member whose certificate is good for days: it has no reason to ask but that it is not served. */
   async function notServed(...answers: readonly (readonly Reply[])[]) {
+    return notServedWith(undefined, ...answers)
+  }
+  async function notServedWith(newToken: JoinText | undefined, ...answers: readonly (readonly Reply[])[]) {
     const at = folder()
     const identity = await member(at, await authority.sign('west', 'client'))
     const said: string[] = []
@@ -239,6 +242,7 @@ describe('a membership', () => {
     const membership = new Membership(identity, {
       ...{ store: new IdentityFiles(at), version: '1', clock, random: () => 0.5, logger },
       ...{ transport: () => transport, onRenewed: () => undefined },
+      ...(newToken && { newToken }),
     })
     return { membership, asked, said, pass }
   }
@@ -294,5 +298,50 @@ describe('a membership', () => {
       await expect.poll(() => asked.length).toBe(questions)
     }
     expect(said).toHaveLength(2)
+  })
+
+  it('joins anew with the token it was given since, once the hub says that it must, and says what is waited for', async () => {
+    const spare = text('west', 'n'.repeat(43))
+    const no = [goodbye('join_refused', revoked)]
+    const { membership, asked } = await notServedWith(
+      spare,
+      no,
+      ...Array.from({ length: 9 }, () => [pending('somebody must accept it')]),
+    )
+    await using _membership = membership
+    membership.refused('revoked')
+    await expect.poll(() => asked.slice(0, 3).map(({ token }) => token)).toEqual(['', spare.secret, spare.secret])
+    expect(membership.why).toMatch(/^waiting: somebody must accept it|^no answer since/)
+    expect(asked[1]?.csr).not.toEqual(asked[0]?.csr)
+  })
+
+  it.each([
+    ['was denied', denied, 'n'.repeat(43), denied],
+    [
+      'is revoked, and whose token is no good',
+      revoked,
+      'n'.repeat(43),
+      `${revoked}; the token it was given since does not let it in: the join token has ended`,
+    ],
+  ])('of a member that %s it shows no token twice, and keeps who it is', async (_, why, secret, told) => {
+    const ended = [goodbye('join_refused', 'the join token has ended')]
+    const no = [goodbye('join_refused', why)]
+    const { membership, asked, pass } = await notServedWith(
+      text('west', secret),
+      no,
+      why === denied ? no : ended,
+      no,
+      no,
+    )
+    await using _membership = membership
+    const { certificate } = membership.identity
+    membership.refused('revoked')
+    await expect.poll(() => membership.why).toBe(told)
+    const first = asked.length
+    pass(600_000)
+    membership.refused('revoked')
+    await expect.poll(() => asked.length).toBe(first + 1)
+    expect(asked.at(-1)?.token).toBe('')
+    expect(membership.identity.certificate).toBe(certificate)
   })
 })

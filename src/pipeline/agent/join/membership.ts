@@ -1,10 +1,10 @@
 import { type Clock, FleetError } from '#model'
 import type { Logger } from '#runtime'
-import { areHubAddresses, MAX_HUB_ADDRESSES } from '#wire'
+import { areHubAddresses, type JoinText, MAX_HUB_ADDRESSES } from '#wire'
 import type { HubTrust } from '../types.ts'
 import { certificateRequest, keyId, newKey } from './certificate-request.ts'
 import type { Asking, HubEnds, MemberIdentity } from './identity.ts'
-import { answered, type JoinOptions } from './join.ts'
+import { answered, isJoinedBy, type JoinOptions, join } from './join.ts'
 import { JoinError } from './join-error.ts'
 import { lifeOf, renewalBy } from './renewal-time.ts'
 
@@ -14,7 +14,12 @@ export interface MembershipOptions extends Pick<JoinOptions, 'store' | 'version'
   readonly logger: Logger
   /** the next certificate is in force */
   readonly onRenewed: () => void
+  /** one it was given since it joined: shown, once, where the hub says that it must join anew */
+  readonly newToken?: JoinText
 }
+
+/** In the hub's answer where nothing but a new token helps. */
+const JOIN_ANEW = /must join anew/
 
 /** Longest sleep: timers of more than 24 days fire at once, and a clock may be set meanwhile. */
 const LOOK_EVERY_MS = 3_600_000
@@ -50,11 +55,13 @@ export class Membership implements AsyncDisposable {
   /** the question that is due is that one */
   #isAskingWhy = false
   #why: string | undefined
+  #newToken: JoinText | undefined
   #wake = new AbortController()
 
   constructor(identity: MemberIdentity, options: MembershipOptions) {
     this.#identity = identity
     this.#options = options
+    this.#newToken = options.newToken && !isJoinedBy(identity, options.newToken) ? options.newToken : undefined
     this.#at = this.#renewalAt(false)
     this.#running = this.#run()
   }
@@ -142,23 +149,53 @@ export class Membership implements AsyncDisposable {
   }
 
   async #renewOrSay(signal: AbortSignal): Promise<void> {
-    const { logger, onRenewed } = this.#options
     const late = this.#isAskingWhy ? AbortSignal.timeout(WHY_MS) : undefined
     this.#isAskingWhy = false
     try {
       await this.#renew(late ? AbortSignal.any([signal, late]) : signal)
-      this.#isTurnedDown = false
-      this.#why = undefined
-      this.#at = this.#renewalAt(true)
-      const until = new Date(lifeOf(this.#identity.certificate).to).toISOString()
-      logger.info({ until, key: keyId(this.#identity.key).slice(0, 16) }, 'the certificate was renewed')
-      onRenewed()
+      this.#begin('the certificate was renewed')
     } catch (error) {
       if (signal.aborted) return
-      if (!late?.aborted) return this.#failed(FleetError.from(error))
+      if (!late?.aborted) {
+        this.#failed(FleetError.from(error))
+        return await this.#joinAnew(signal)
+      }
       // Asked again when it ended as many streams more.
       this.#refusals = 0
       this.#at = this.#renewalAt(false)
+    }
+  }
+
+  /** Another certificate is in force. */
+  #begin(words: string): void {
+    const { logger, onRenewed } = this.#options
+    this.#isTurnedDown = false
+    this.#why = undefined
+    this.#at = this.#renewalAt(true)
+    const until = new Date(lifeOf(this.#identity.certificate).to).toISOString()
+    logger.info({ until, key: keyId(this.#identity.key).slice(0, 16) }, words)
+    onRenewed()
+  }
+
+  /** However long it takes to be accepted: the membership of before is over. */
+  async #joinAnew(signal: AbortSignal): Promise<void> {
+    const { logger } = this.#options
+    const text = this.#newToken
+    const over = this.#why
+    if (!text || !this.#isTurnedDown || over === undefined || !JOIN_ANEW.test(over)) return
+    this.#newToken = undefined
+    const say = (sentence: string) => {
+      this.#why = sentence
+      logger.info({}, `it joins anew with the token it was given: ${sentence}`)
+    }
+    try {
+      this.#identity = await join(text, { ...this.#options, say, signal })
+      this.#begin('it joined anew')
+    } catch (error) {
+      if (signal.aborted) return
+      const { message } = FleetError.from(error)
+      this.#why = `${over}; the token it was given since does not let it in: ${message}`
+      logger.warn({ reason: message }, 'the token it was given since does not let it join anew')
     }
   }
 
