@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { SourceCatalog } from '#catalog'
 import { collectors as builtIn, type Collector, Pulses, WatchBudget } from '#collect'
 import {
+  againAfter,
   Controller,
   type ControllerOptions,
   changesSpec,
@@ -9,6 +10,7 @@ import {
   Informer,
   InformerIndex,
   keyText,
+  type ObjectChange,
   onReferredChange,
   onSpecChange,
   type Trigger,
@@ -16,7 +18,16 @@ import {
 import { CredentialLedger } from '#credentials'
 import type { Agents, Ingester } from '#ingest'
 import type { ClientPool, KubeClient, KubeObject, ObjectKey } from '#kube'
-import { type Clock, type ClusterName, type OwnerPlace, owns, soleOwner, systemClock } from '#model'
+import {
+  CLUSTER_SET_LABEL,
+  type Clock,
+  type ClusterName,
+  FleetError,
+  type OwnerPlace,
+  owns,
+  soleOwner,
+  systemClock,
+} from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import type { AgentCredentials } from './agent-credentials.ts'
@@ -76,6 +87,8 @@ const SPREAD_PER_KEY_MS = 15
 /** The rounds with the first rows of fewer. */
 const ROWS_SPREAD_MS = 1_000
 const DECLARED_AT_ONCE = 256
+/** Not with growing pauses: until then somebody may see what is no longer theirs. */
+const DECLARE_AGAIN_MS = 1_000
 const ROLE_SPREAD_MS = 5_000
 /** A client is made within a call's own limit. */
 const never = new AbortController().signal
@@ -259,11 +272,17 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     reconciler: {
       name: 'declarations',
       reconcile: async (key) => {
-        await reconciler.declare(key)
-        return done
+        try {
+          await reconciler.declare(key)
+          return done
+        } catch (error) {
+          if (!(error instanceof FleetError && error.retryable)) throw error
+          logger.warn({ cluster: key.name, err: error }, 'what a connection says could not be noted yet')
+          return againAfter(DECLARE_AGAIN_MS)
+        }
       },
     },
-    triggers: [onSpecChange(connections)],
+    triggers: [withForgotten(onDeclared(connections), state, namespace, isOurs)],
     concurrency: DECLARED_AT_ONCE,
     logger,
     clock,
@@ -299,6 +318,16 @@ class ConnectionsController extends Controller {
     await this.#beside.stop()
   }
 }
+
+/** When what a connection says of its cluster may have changed: its set is a label of the object. */
+const onDeclared = (connections: Informer<KubeObject>): Trigger => ({
+  ...onSpecChange(connections),
+  keysOf: (change) => (changesSpec(change) || setDiffers(change) ? [change.key] : []),
+})
+
+const setDiffers = (change: ObjectChange<KubeObject>): boolean =>
+  change.kind === 'changed' &&
+  change.object.metadata.labels?.[CLUSTER_SET_LABEL] !== change.previous.metadata.labels?.[CLUSTER_SET_LABEL]
 
 /** Clusters the hub still knows whose connection went while nobody looked: they are looked at once, and forgotten. */
 function withForgotten(

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { batchesOf, type Collector, failureOf, type Pulses, Rounds, silentRound, type WatchBudget } from '#collect'
 import { againAfter, done, type Informer, type Outcome, type Reconciler } from '#controller'
 import type { CredentialLedger } from '#credentials'
@@ -10,6 +9,7 @@ import {
   type Clock,
   type ClusterName,
   type ClusterState,
+  type ConnectionFacts,
   elapsedMs,
   FleetError,
   type OwnerPlace,
@@ -135,18 +135,15 @@ export class ConnectionReconciler implements Reconciler {
   }
 
   /**
-   * Lists a cluster that was just declared: its first look may wait long for its turn behind others, its row must not.
-   * One that was ever looked at is left as it is.
-   * @throws StoreUnavailableError when the hub could not note it; the look itself tries again
+   * Has the hub know at once what a connection says of its cluster: that it is there or gone, its name, its labels and set. Access
+   * policies select by these, so they wait for no turn, no round and no answer of a cluster; the look itself may.
+   * @throws IngestBusyError, StoreUnavailableError when the hub could not note it
    */
   async declare(key: ObjectKey): Promise<void> {
-    const { owner, connections, state, defaults, agents, ingester } = this.#options
-    if (!owns(owner, key.name) || this.#visits.has(key.name) || state.cluster(key.name)?.connection) return
-    const object = connections.get(key)
-    if (!object || object.metadata.deletionTimestamp) return
-    const { settings } = readConnection(object, defaults, agents !== undefined)
-    const facts = { ...settings.facts, ...(this.#owner !== undefined && { owner: this.#owner }) }
-    await ingester.connect(parseClusterName(key.name), facts)
+    if (!owns(this.#options.owner, key.name)) return
+    const cluster = parseClusterName(key.name)
+    if (this.#declared(key)) await this.#note(key)
+    else await this.#forget(cluster)
   }
 
   /** Ends the round of a cluster whose connection or credentials changed: its result must not be taken any more. */
@@ -235,12 +232,10 @@ export class ConnectionReconciler implements Reconciler {
 
   /** Forgets a cluster: first for everyone who looks, then on the member, as far as it can be reached. */
   async #remove(key: ObjectKey, object: KubeObject | undefined, signal: AbortSignal): Promise<Outcome> {
-    const { ingester, clients, agents, installer, logger } = this.#options
+    const { clients, agents, installer, logger } = this.#options
     const cluster = parseClusterName(key.name)
-    this.#options.sources?.leave(cluster)
-    this.#options.pulses.leave(cluster)
     await this.#visits.get(key.name)?.rounds.leave()
-    await ingester.remove(cluster)
+    await this.#forget(cluster)
     // Only a living one: ending a stream is a change that asks for this look again.
     if (agents?.facts(cluster)?.connected) {
       agents.disconnect(cluster, 'not_connected', 'its ClusterConnection was deleted')
@@ -251,6 +246,13 @@ export class ConnectionReconciler implements Reconciler {
     clients.drop(poolKey(key))
     if (this.#visits.delete(key.name)) logger.info({ cluster: key.name }, 'connection is gone; cluster forgotten')
     return done
+  }
+
+  /** First for everyone who looks: nothing of the cluster is shown any more. A repeat is free. */
+  async #forget(cluster: ClusterName): Promise<void> {
+    this.#options.sources?.leave(cluster)
+    this.#options.pulses.leave(cluster)
+    await this.#options.ingester.remove(cluster)
   }
 
   async #look(object: KubeObject, visit: Visit, signal: AbortSignal): Promise<Outcome> {
@@ -265,7 +267,7 @@ export class ConnectionReconciler implements Reconciler {
     const choice = this.#decide(cluster, connection, settings, visit)
     const trouble = this.#options.pulses.takeTrouble(cluster)
     const look: Look = { object, connection, cluster, settings, choice, endpoint, startedAt, seen, trouble }
-    const unknown = await this.#connect(cluster, shownFacts(look, this.#owner), signal)
+    const unknown = await this.#connect(look, signal)
     if (unknown) {
       await this.#write(look, unknown, undefined)
       return againAfter(nextRoundMs(settings.facts.intervalMs, true, 0))
@@ -462,15 +464,36 @@ export class ConnectionReconciler implements Reconciler {
   }
 
   /** Makes the hub know the cluster. @returns why it could not note it */
-  async #connect(cluster: ClusterName, facts: Settings['facts'], signal: AbortSignal): Promise<Failed | undefined> {
-    const { state, ingester } = this.#options
+  async #connect({ object, cluster, settings, endpoint }: Look, signal: AbortSignal): Promise<Failed | undefined> {
     try {
-      if (!isDeepStrictEqual(state.cluster(cluster)?.connection, facts)) await ingester.connect(cluster, facts)
+      await this.#note(keyOf(object), askedAt(settings, endpoint))
       return undefined
     } catch (error) {
       signal.throwIfAborted()
       return this.#ownFault(cluster, 'the hub could not note this cluster: ', error)
     }
+  }
+
+  /** The connection as it is declared now; undefined where it is gone, or going. */
+  #declared(key: ObjectKey): KubeObject | undefined {
+    const object = this.#options.connections.get(key)
+    return object?.metadata.deletionTimestamp ? undefined : object
+  }
+
+  /**
+   * Hands in what the connection says, as it is in this very turn: a look began with an older one, and of two that hand in, the later
+   * must not say what was before.
+   * @param asked where the cluster is asked; default: where it was, as that takes its Secret
+   */
+  async #note(key: ObjectKey, asked?: AskedAt): Promise<void> {
+    const { defaults, agents, state, ingester } = this.#options
+    const object = this.#declared(key)
+    if (!object) return
+    const cluster = parseClusterName(key.name)
+    const { facts } = readConnection(object, defaults, agents !== undefined).settings
+    const { endpoint, insecureSkipTlsVerify } = asked ?? state.cluster(cluster)?.connection ?? facts
+    const owner = this.#owner !== undefined && { owner: this.#owner }
+    await ingester.connect(cluster, { ...facts, ...owner, endpoint, insecureSkipTlsVerify })
   }
 
   #ownFault(cluster: ClusterName, prefix: string, error: unknown): Failed {
@@ -618,16 +641,15 @@ function newestPush(last: Visit['lastPush'], known: ClusterState | undefined, no
   return !last || isNew ? { origin, sequence, at: now } : last
 }
 
-/** A kubeconfig has an address of its own; the page must show the one that is really asked. And who asks. */
-function shownFacts(
-  { settings, endpoint }: Pick<Look, 'settings' | 'endpoint'>,
-  owner: string | undefined,
-): Settings['facts'] {
-  const facts = { ...settings.facts, ...(owner !== undefined && { owner }) }
+/** What a connection says only together with its Secret. */
+type AskedAt = Pick<ConnectionFacts, 'endpoint' | 'insecureSkipTlsVerify'>
+
+/** A kubeconfig has an address of its own; the page must show the one that is really asked. */
+function askedAt({ facts }: Settings, endpoint: Endpoint): AskedAt {
   if (!('access' in endpoint)) return facts
   const { access } = endpoint
   return {
-    ...facts,
+    endpoint: facts.endpoint,
     ...addressOf(access, facts.endpoint),
     insecureSkipTlsVerify: tlsOf(access) === 'skipped',
   }

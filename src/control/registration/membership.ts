@@ -79,6 +79,8 @@ export class MembershipReconciler implements Reconciler {
       await this.#takeRights(name, [], signal)
       return done
     }
+    // Before whatever may fail or wait: it decides who sees the cluster.
+    await this.#carrySet(member, signal)
     const decidedMs = revokedMs(member)
     if (decidedMs !== undefined) await this.#options.revoke?.({ cluster: name, decidedMs })
     if (member.metadata.deletionTimestamp) return this.#leave(member, signal)
@@ -271,22 +273,26 @@ export class MembershipReconciler implements Reconciler {
   }
 
   /**
-   * A member of ours is a cluster that is monitored like every other, as long as it is one. Its set goes with it, for policies to
-   * select by; its other labels, which its agent may write, do not.
+   * The set of a member goes with it to the connection that it owns, for policies to select by; its other labels, which its agent
+   * may write, do not.
    */
+  async #carrySet({ metadata }: ManagedCluster, signal: AbortSignal): Promise<void> {
+    const { hub, connections, namespace } = this.#options
+    const key = { name: metadata.name, namespace }
+    const known = connections.get(key)
+    const set = metadata.labels?.[CLUSTER_SET_LABEL]
+    if (!known || !isOwnedBy(known, metadata) || known.metadata.labels?.[CLUSTER_SET_LABEL] === set) return
+    const patch = { metadata: { labels: { [CLUSTER_SET_LABEL]: set ?? null } } }
+    await ifThere(hub.patch(monitored, key, patch, { kind: 'merge', signal }))
+  }
+
+  /** A member of ours is a cluster that is monitored like every other, as long as it is one. */
   async #monitor({ metadata }: ManagedCluster, signal: AbortSignal): Promise<void> {
     const { hub, connections, namespace, logger } = this.#options
     const { name, uid = '' } = metadata
+    if (connections.get({ name, namespace })) return
     const set = metadata.labels?.[CLUSTER_SET_LABEL]
     const labels = { ...labelsOf(name), ...(set && { [CLUSTER_SET_LABEL]: set }) }
-    const known = connections.get({ name, namespace })
-    if (known) {
-      const isOurs = known.metadata.ownerReferences?.some((owner) => owner.uid === uid)
-      if (!isOurs || known.metadata.labels?.[CLUSTER_SET_LABEL] === set) return
-      const patch = { metadata: { labels: { [CLUSTER_SET_LABEL]: set ?? null } } }
-      await ifThere(hub.patch(monitored, { name, namespace }, patch, { kind: 'merge', signal }))
-      return
-    }
     const { group, version, kind } = monitored
     const owner = { apiVersion: 'cluster.open-cluster-management.io/v1', kind: 'ManagedCluster', name, uid }
     const object = {
@@ -304,11 +310,11 @@ export class MembershipReconciler implements Reconciler {
   }
 
   /** The one that it owns; what a person declared stays. */
-  async #forgetConnection({ metadata: { name, uid } }: ManagedCluster, signal: AbortSignal): Promise<void> {
+  async #forgetConnection({ metadata }: ManagedCluster, signal: AbortSignal): Promise<void> {
     const { hub, connections, namespace } = this.#options
+    const { name } = metadata
     const known = connections.get({ name, namespace })
-    if (known?.metadata.ownerReferences?.some((owner) => owner.uid === uid))
-      await ifThere(hub.delete(monitored, { name, namespace }, signal))
+    if (known && isOwnedBy(known, metadata)) await ifThere(hub.delete(monitored, { name, namespace }, signal))
   }
 
   #say(member: ManagedCluster, said: readonly SaidOf[], signal: AbortSignal): Promise<ManagedCluster> {
@@ -376,6 +382,9 @@ function saysTheSame(stored: KubeObject, wanted: KubeObject): boolean {
     finalizers.every((finalizer) => stored.metadata.finalizers?.includes(finalizer))
   )
 }
+
+const isOwnedBy = ({ metadata }: KubeObject, { uid }: KubeObject['metadata']): boolean =>
+  uid !== undefined && metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
 
 async function ifThere(call: Promise<unknown>): Promise<void> {
   try {

@@ -88,6 +88,8 @@ interface Entry {
   /** highest sequence given out by nextSequence */
   issued: number
   waiting: number
+  /** of those, declarations and removals of its connection */
+  declaring: number
   /** ends when everything asked of this cluster before has ended */
   tail: Promise<unknown>
 }
@@ -291,8 +293,11 @@ export class Ingester implements AsyncDisposable {
 
   /** The connection is declared so, from now on: the cluster is known and its batches are taken. A repeat is free. */
   async connect(cluster: ClusterName, facts: ConnectionFacts): Promise<void> {
-    if (!this.#entries.has(cluster)) this.#entries.set(cluster, newEntry())
-    await this.#inTurn(cluster, async (entry) => {
+    const known = this.#entries.get(cluster)
+    if (!known) this.#entries.set(cluster, newEntry())
+    // Every look says it.
+    else if (known.declaring === 0 && isDeepStrictEqual(known.facts, facts)) return
+    await this.#declaring(cluster, async (entry) => {
       if (isDeepStrictEqual(entry.facts, facts)) return
       await this.#append({ record: { kind: 'connection', cluster, connection: facts, at: this.#clock.now() } })
       entry.facts = facts
@@ -302,7 +307,7 @@ export class Ingester implements AsyncDisposable {
   /** The connection is gone: every trace of the cluster goes, and its late batches are refused. A repeat is free. */
   async remove(cluster: ClusterName): Promise<void> {
     if (!this.#entries.has(cluster)) return
-    await this.#inTurn(cluster, async (entry) => {
+    await this.#declaring(cluster, async (entry) => {
       if (!entry.facts) return
       const newest = this.#ledger.newestPull(cluster)
       await this.#append({ record: { kind: 'removed', cluster, at: this.#clock.now() } })
@@ -490,12 +495,23 @@ export class Ingester implements AsyncDisposable {
     }
   }
 
+  /** In turn, however much waits: no cluster that sends too much keeps who may see it from changing. */
+  async #declaring(cluster: ClusterName, action: (entry: Entry) => Promise<void>): Promise<void> {
+    const entry = this.#entries.get(cluster)
+    if (entry) entry.declaring++
+    try {
+      await this.#inTurn(cluster, action, Number.POSITIVE_INFINITY)
+    } finally {
+      if (entry) entry.declaring--
+    }
+  }
+
   // One thing at a time per cluster: a repeat of a batch on its way must not be acknowledged before that one is on disk.
-  #inTurn<T>(cluster: ClusterName, action: (entry: Entry) => Promise<T>): Promise<T> {
+  #inTurn<T>(cluster: ClusterName, action: (entry: Entry) => Promise<T>, maxWaiting = this.#maxWaiting): Promise<T> {
     const entry = this.#entries.get(cluster)
     if (this.#closed) return Promise.reject(new StoreUnavailableError('ingester', 'the hub is stopping'))
     if (!entry) return Promise.reject(new ClusterNotConnectedError(cluster))
-    if (entry.waiting >= this.#maxWaiting) return Promise.reject(new IngestBusyError(cluster, entry.waiting))
+    if (entry.waiting >= maxWaiting) return Promise.reject(new IngestBusyError(cluster, entry.waiting))
     entry.waiting++
     const turn = entry.tail
       .then(() => action(entry))
@@ -658,6 +674,7 @@ const newEntry = (): Entry => ({
   holes: new Holes(),
   issued: 0,
   waiting: 0,
+  declaring: 0,
   tail: Promise.resolve(),
 })
 
