@@ -227,6 +227,26 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     expect(connection?.metadata.labels).not.toHaveProperty('team')
   })
 
+  it.skipIf(skip)(
+    'its set goes with its connection also while it leaves, and waits for what is to be cleaned up',
+    async () => {
+      await aMember(api, 'moves-out', { transport: 'stream' })
+      const setOf = async () =>
+        (await api.kube.get(whole(monitored), { name: 'moves-out', namespace: HUB_NAMESPACE }))?.metadata.labels?.[
+          CLUSTER_SET_LABEL
+        ]
+      await until(async () => expect(await setOf()).toBe('default'))
+      await there(api, 'moves-out')
+      await api.kube.create(managedClusterAddOns, anAddOn('moves-out', 'metrics'))
+      await api.kube.delete(managedClusters, { name: 'moves-out' })
+      await until(async () => expect(await said(api, 'moves-out', CONDITIONS.deleting)).toBe('False ResourceRemaining'))
+      await change(api, 'moves-out', { metadata: { labels: { [CLUSTER_SET_LABEL]: 'moved-to' } } })
+      await until(async () => expect(await setOf()).toBe('moved-to'))
+      await letGo(api, managedClusterAddOns, 'moves-out', 'metrics')
+      await until(async () => expect(await setOf()).toBeUndefined())
+    },
+  )
+
   it.skipIf(skip)('keeps how long its newest certificate lives, also when the request is gone', async () => {
     await aMember(api, 'certified')
     const days = async () => lifeDays(await memberOf(api, 'certified'))

@@ -188,6 +188,20 @@ describe('Ingester', () => {
     expect((answers[3] as PromiseRejectedResult).reason).toBeInstanceOf(IngestBusyError)
   })
 
+  it('takes what a connection says however much waits for its cluster, and ends with what was said last', async () => {
+    await using world = await aWorld({ maxWaitingPerCluster: 2 })
+    const labelled = (team: string) => ({ ...facts(), labels: { team } })
+    await world.ingester.connect(west, labelled('a'))
+    const batches = [1, 2].map((n) => world.ingester.accept({ batch: aBatch(west, n, []) }))
+    // The state, and the log, still say what the last of these says.
+    await Promise.all([...batches, ...['b', 'a'].map((team) => world.ingester.connect(west, labelled(team)))])
+    await eventually('it is safe in state', () => world.ingester.backlog() === 0)
+    expect(world.state.cluster(west)?.connection?.labels).toEqual({ team: 'a' })
+    const full = [3, 4].map((n) => world.ingester.accept({ batch: aBatch(west, n, []) }))
+    await Promise.all([...full, world.ingester.remove(west)])
+    await eventually('it is gone', () => world.state.cluster(west) === undefined)
+  })
+
   it('says in numbers what it did', async () => {
     const metrics = new Metrics({}, { processMetrics: false })
     await using world = await aWorld({ metrics })
