@@ -1,5 +1,8 @@
 import type { MemberDecider, MemberDecision } from '#model'
-import type { WrittenObject } from './member-writes.ts'
+
+interface Annotated {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> }
+}
 
 /** On a ManagedCluster, as JSON: who decided last about it on the page. The API itself knows the account of the page alone. */
 const DECIDED_ANNOTATION = 'clusterpulse.io/decided'
@@ -29,10 +32,10 @@ export const withoutPerson = (words: string): string =>
 
 /** The person whom a write about a ManagedCluster names. undefined: it names none, or one of an earlier write */
 export function deciderIn(
-  { before, object }: { readonly before: WrittenObject | undefined; readonly object: WrittenObject | undefined },
+  { before, object }: { readonly before: Annotated | undefined; readonly object: Annotated | undefined },
   now: number,
 ): MemberDecider | undefined {
-  const textOf = (one: WrittenObject | undefined) => one?.metadata.annotations?.[DECIDED_ANNOTATION]
+  const textOf = (one: Annotated | undefined) => one?.metadata.annotations?.[DECIDED_ANNOTATION]
   const text = textOf(object ?? before)
   if (text === undefined || (object && text === textOf(before))) return undefined
   const said = parsed(text)
