@@ -55,11 +55,15 @@ it('has a line for each decision: of others, after another one, and later', () =
 it('names whom the page knows, with the id that its own trail has, beside the account that wrote', () => {
   const { written, entries } = aTrail()
   const said = { decision: 'accept', by: 'ann', request: 'id-of-the-page', at: 1_000_000 }
-  written(true, 'page', { 'clusterpulse.io/decided': JSON.stringify(said) })
+  const page = 'system:serviceaccount:clusterpulse:clusterpulse-api'
+  written(true, page, { 'clusterpulse.io/decided': JSON.stringify(said) })
+  // A person says there what it likes.
+  written(false, 'bob', { 'clusterpulse.io/decided': JSON.stringify({ ...said, by: 'carol', request: 'other' }) })
   expect(entries).toMatchObject([
     {
-      ...{ username: 'page', requestId: 'id-of-the-page', resource: 'managedcluster east' },
+      ...{ username: page, requestId: 'id-of-the-page', resource: 'managedcluster east' },
       ...{ route: 'cluster_accepted', reason: 'hubAcceptsClient is set to true, by ann on the page' },
     },
+    { username: 'bob', route: 'cluster_denied', reason: 'hubAcceptsClient is set to false' },
   ])
 })

@@ -43,7 +43,7 @@ beforeAll(async () => {
   for (const kind of ocmKinds) await server.objects.put(kind.crd() as unknown as ApiObject)
   await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
   listener = await listenApi({
-    tokens: [{ token: 't', user: 'ann', groups: ['system:masters'] }],
+    tokens: [{ token: 't', user: 'system:serviceaccount:clusterpulse:clusterpulse-api', groups: ['system:masters'] }],
     mounts: new Map([['', server]]),
   })
   hub = createKubeClient({

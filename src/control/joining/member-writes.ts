@@ -108,13 +108,17 @@ const entryOf = (
   ...{ resource: `managedcluster ${cluster}`, status: 200, reason, policy: '', policyHash: '' },
 })
 
+const isProgram = (username: string): boolean => username.startsWith('system:serviceaccount:')
+
 /** What the write decides about a member. */
 function decisionIn(write: ObservedWrite, at: number): Omit<Said, 'kind'> | undefined {
   const { group, resource } = write
   if (group === CERTIFICATES_GROUP && resource === 'certificatesigningrequests') return certificateDecision(write)
   if (group !== CLUSTER_GROUP || resource !== 'managedclusters' || write.subresource) return undefined
   const decision = membershipDecision(write)
-  const by = decision && deciderIn(write, at)
+  if (!decision) return undefined
+  // Nobody but a page writes for others: what a person writes there of somebody else says nothing.
+  const by = isProgram(write.user.name) ? deciderIn(write, at) : undefined
   return by ? { ...decision, reason: `${decision.reason}, ${onPage(by)}`, request: by.requestId } : decision
 }
 

@@ -249,6 +249,9 @@ export class MembershipReconciler implements Reconciler {
     const known = this.#options.grants(resource).get(keyOf(object))
     if (known && !known.metadata.deletionTimestamp && saysTheSame(known, object)) return
     const { hub, grants } = this.#options
+    // Somebody deleted it, and it waits for us as it would where the member leaves: it goes, and is made anew.
+    if (known?.metadata.deletionTimestamp && known.metadata.finalizers?.length)
+      await ifThere(hub.patch(resource, keyOf(object), { metadata: { finalizers: null } }, { kind: 'merge', signal }))
     const how = { kind: 'apply', fieldManager: FIELD_MANAGER, force: true, signal } as const
     grants(resource).wrote(await hub.patch(resource, keyOf(object), object, how))
   }

@@ -353,11 +353,18 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
 
   it.skipIf(skip)('what gives rights is made anew when somebody deletes or widens it', async () => {
     await aMember(api, 'mended')
-    const [registration] = bindingsOf('mended')
-    const key = { name: registration?.object.metadata.name ?? '', namespace: 'mended' }
-    await until(async () => expect(await exists(api, roleBindings, key.name, key.namespace)).toBe(true))
-    await api.kube.delete(roleBindings, key)
-    await until(async () => expect(await exists(api, roleBindings, key.name, key.namespace)).toBe(true))
+    const uidsOf = async () => {
+      const all = await api.kube.listAll(roleBindings, { namespace: 'mended' })
+      const there = all.filter(({ metadata }) => !metadata.deletionTimestamp)
+      return new Map(there.map(({ metadata }) => [metadata.name, metadata.uid]))
+    }
+    await until(async () => expect((await uidsOf()).size).toBe(bindingsOf('mended').length))
+    const before = await uidsOf()
+    for (const name of before.keys()) await api.kube.delete(roleBindings, { name, namespace: 'mended' })
+    await until(async () => {
+      const now = await uidsOf()
+      for (const [name, uid] of before) expect([now.has(name), now.get(name) === uid], name).toEqual([true, false])
+    })
     const all = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]
     await api.kube.patch(clusterRoles, { name: roleNameOf('mended') }, { rules: all }, { kind: 'merge' })
     const [group] = groupsOf('mended')
