@@ -69,16 +69,16 @@ export class LeaderElection {
    * nothing else is done before it has. Ends with the signal, giving the lease back.
    */
   async run(lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { clock, retryMs, random, logger, identity } = this.#options
+    const { clock, retryMs, random, logger, identity, name } = this.#options
     while (!signal.aborted) {
       const since = clock.now()
       if ((await this.#try(signal)) !== 'ours') {
         await clock.sleep(Math.round(retryMs * (1 + 0.2 * random())), signal)
         continue
       }
-      logger.info({ identity }, 'leading')
+      logger.info({ identity, lease: name }, 'leading')
       await this.#lead(lead, since, signal)
-      if (!signal.aborted) logger.warn({ identity }, 'lost the lease; no longer leading')
+      if (!signal.aborted) logger.warn({ identity, lease: name }, 'lost the lease; no longer leading')
     }
   }
 

@@ -340,9 +340,11 @@ export class Session {
     this.#ended(whyOf({ code, message }))
   }
 
-  #ended(reason: string) {
-    this.#phase = { tag: 'ended', reason: this.#phase.tag === 'leaving' ? whyOf(this.#phase.farewell) : reason }
+  #ended(said: string) {
+    const reason = this.#phase.tag === 'leaving' ? whyOf(this.#phase.farewell) : said
+    this.#phase = { tag: 'ended', reason }
     this.#inFlight.clear()
+    if (this.#opened) this.#effects.note('info', { reason }, 'an agent went')
     this.#effects.add({ kind: 'facts', now: true })
   }
 }

@@ -48,7 +48,9 @@ export class DirectoryLockedError extends FleetError {
   readonly holder: string
 
   constructor(directory: string, holder: string) {
-    super(`${directory} is in use by ${holder}: stop that process or choose another directory`)
+    super(
+      `${directory} is in use by ${holder}: stop that process or choose another directory (--data-dir of a hub, --buffer-dir of an agent)`,
+    )
     this.directory = directory
     this.holder = holder
   }
