@@ -104,10 +104,12 @@ describe('many lost at once', () => {
     { watchedMs = minutes(60), pauseMs }: { watchedMs?: number; pauseMs?: number } = {},
   ) => {
     const clock = new ManualClock()
+    const said: string[] = []
+    const logger = { ...silentLogger, warn: (_: object, text: string) => void said.push(text) }
     const startedAt = clock.now() - watchedMs
     const presence = { forMs: () => clock.now() - startedAt }
     const more = { ...(pauseMs !== undefined && { pauseMs }), presence }
-    return { clock, loss: new MassLoss({ members: () => members, clock, logger: silentLogger, ...more }) }
+    return { clock, said, loss: new MassLoss({ members: () => members, clock, logger, ...more }) }
   }
 
   it('pause the taints for a minute', async () => {
@@ -118,6 +120,16 @@ describe('many lost at once', () => {
     expect(loss.pauseMs()).toBe(seconds(60))
     await clock.advance(seconds(60))
     expect(loss.pauseMs()).toBe(0)
+  })
+
+  it('are said once, and not where the hub itself was away', async () => {
+    const there = aLoss(10)
+    lose(there.loss, 10)
+    expect(there.said).toEqual([expect.stringContaining('look at the way to them first')])
+    const away = aLoss(10, { watchedMs: seconds(20) })
+    lose(away.loss, 10)
+    expect(away.said).toEqual([])
+    expect(away.loss.pauseMs()).toBe(seconds(70))
   })
 
   it('are no mass where they are few, the same one, or go one by one', async () => {

@@ -378,6 +378,23 @@ describe('a member on our stream', () => {
     await inTime(async () => expect(await available()).toBe('Unknown ManagedClusterStreamLost'))
   })
 
+  it('is tainted at once where the others that went were thrown out', async () => {
+    await start()
+    const denied = ['d0', 'd1', 'd2', 'd3']
+    for (const name of ['dead', ...denied]) await joined(name)
+    await passes(seconds(95))
+    for (const name of denied) {
+      await change(api, name, { spec: { hubAcceptsClient: false } })
+      await inTime(async () => expect(await said(api, name, CONDITIONS.accepted)).toMatch(/^False/))
+      await fleet.forgets(name)
+    }
+    for (const name of denied) await inTime(async () => expect(await available(name)).toMatch(/^Unknown/))
+    await loses('dead')
+    const lostAt = clock.now()
+    await inTime(async () => expect(await taints('dead')).toEqual([TAINTS.unreachable]))
+    expect(clock.now() - lostAt).toBeLessThan(seconds(40))
+  })
+
   it('is not tainted where many are lost at once, until a minute later', async () => {
     await start()
     const names = Array.from({ length: 8 }, (_, i) => `m${i}`)

@@ -126,7 +126,7 @@ export class LifeReconciler implements Reconciler {
     let verdict = this.#judge(member, isDeleting)
     // A watch that stands still must not make a member look dead: one look of its own.
     if (verdict.said && lease && (await this.#lookAgain(name, signal))) verdict = this.#judge(member, isDeleting)
-    if (verdict.said) massLoss.lost(name)
+    if (verdict.said && isWanted(member)) massLoss.lost(name)
     const offsetMs = this.#seen.get(name)?.offsetMs
     const said = [...ofAvailable(verdict), ...ofClock(member, offsetMs)]
     return this.#settle(member, said, {}, signal, verdict.againMs)
@@ -173,7 +173,7 @@ export class LifeReconciler implements Reconciler {
       awayMs: this.#awayMs(member.metadata.name, agent),
       now,
     })
-    if (verdict.said?.status === 'Unknown') massLoss.lost(member.metadata.name)
+    if (verdict.said?.status === 'Unknown' && isWanted(member)) massLoss.lost(member.metadata.name)
     if (!agent?.connected || !state) {
       const holdMs = agent ? holdMsOf(agent, massLoss.returnMs, now) : 0
       return this.#settle(member, ofAvailable(verdict), {}, signal, verdict.againMs, holdMs)
@@ -286,6 +286,10 @@ function holdMsOf({ reason, since }: Pick<AgentFacts, 'reason' | 'since'>, retur
 /** Of a span since then, at most all of it. */
 const leftOf = (spanMs: number, since: number, now: number): number =>
   Math.min(spanMs, Math.max(0, since + spanMs - now))
+
+/** Of one that was denied, revoked or detached nobody wonders where it is. */
+const isWanted = ({ metadata, spec }: ManagedCluster): boolean =>
+  spec?.hubAcceptsClient === true && metadata.deletionTimestamp === undefined
 
 const graceOf = (member: ManagedCluster): number => graceMs(member.spec?.leaseDurationSeconds)
 

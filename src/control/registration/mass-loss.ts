@@ -34,14 +34,15 @@ export class MassLoss {
   }
 
   lost(cluster: string): void {
-    const { members, clock, pauseMs = minutes(1), logger } = this.#options
+    const { members, clock, presence, pauseMs = minutes(1), logger } = this.#options
     const now = clock.now()
     this.#lost = this.#lost.filter(({ at, cluster: other }) => now - at < TOGETHER_MS && other !== cluster)
     this.#lost.push({ cluster, at: now })
     if (this.#lost.length < Math.max(MASS, MASS_SHARE * members())) return
     const began = now >= this.#until
     this.#until = now + pauseMs
-    if (began)
+    // Where the hub itself was away it knows why.
+    if (began && presence.forMs() >= this.returnMs)
       logger.warn(
         { members: this.#lost.length, pauseMs },
         'many members were lost at once: look at the way to them first; none is tainted for a while',
