@@ -1,9 +1,8 @@
 import { type Chunk, compareKeys, type Keys, type Labels } from './chunk.ts'
 import type { Column } from './column.ts'
-import { invariant } from './errors.ts'
 import type { JsonValue } from './json.ts'
 import { columnAt, labelsAt, ReadChunk, valueAt } from './read-chunk.ts'
-import { Table } from './table.ts'
+import type { Table } from './table.ts'
 
 /** What two tables made, as long as both live. */
 const known = new WeakMap<Table, WeakMap<Table, Table>>()
@@ -17,18 +16,24 @@ const known = new WeakMap<Table, WeakMap<Table, Table>>()
 export function joined(rows: Table, other: Table, fields: readonly string[]): Table {
   const before = known.get(rows)?.get(other)
   if (before) return before
-  const all = [...rows.fields, ...fields.filter((field) => !rows.fields.includes(field))]
+  const all = fieldsOf(rows.fields, fields)
   const reading = all.map((field) =>
     fields.includes(field) ? joining(rows.fields.indexOf(field), other, field) : undefined,
   )
-  const made = Table.ofChunks(
-    all,
-    rows.chunks.map((chunk) => joinedChunk(chunk, other, reading)),
-  )
-  invariant(made, 'chunks of one table follow each other, and have a column per field')
+  const made = rows.mapChunks((chunk) => joinedChunk(chunk, other, reading), all)
   const ofRows = known.get(rows) ?? new WeakMap<Table, Table>()
   known.set(rows, ofRows.set(other, made))
   return made
+}
+
+/** Lists of fields stay the very same while rows change. */
+const knownFields = new WeakMap<readonly string[], WeakMap<readonly string[], readonly string[]>>()
+
+function fieldsOf(own: readonly string[], others: readonly string[]): readonly string[] {
+  const ofOwn = knownFields.get(own) ?? new WeakMap<readonly string[], readonly string[]>()
+  const all = ofOwn.get(others) ?? [...own, ...others.filter((field) => !own.includes(field))]
+  knownFields.set(own, ofOwn.set(others, all))
+  return all
 }
 
 const noValue = (): null => null

@@ -214,6 +214,7 @@ class RowHealth {
 /** By number of a group, while some are added up; zero between two uses. */
 let sums = new Int32Array(1024)
 let worstOf = new Uint8Array(1024)
+let numbersMet = new Int32Array(1024)
 
 /** What several chunks, or tables, come to. @param most the greatest number of a group, and one more */
 export function addedUp(all: readonly GroupCounts[], most: number): GroupCounts {
@@ -222,20 +223,21 @@ export function addedUp(all: readonly GroupCounts[], most: number): GroupCounts 
   if (sums.length < most) {
     sums = new Int32Array(2 * most)
     worstOf = new Uint8Array(2 * most)
+    numbersMet = new Int32Array(2 * most)
   }
-  const seen: number[] = []
+  let distinct = 0
   for (const counted of all) {
     for (let i = 0; i < counted.length; i += NUMBERS_OF_GROUP) {
       const [number, worst] = [counted[i] as number, counted[i + 2] as number]
       const count = sums[number] as number
-      if (count === 0) seen.push(number)
+      if (count === 0) numbersMet[distinct++] = number
       if (count === 0 || worst < (worstOf[number] as number)) worstOf[number] = worst
       sums[number] = count + (counted[i + 1] as number)
     }
   }
-  const made = new Int32Array(seen.length * NUMBERS_OF_GROUP)
-  for (let i = 0; i < seen.length; i++) {
-    const number = seen[i] as number
+  const made = new Int32Array(distinct * NUMBERS_OF_GROUP)
+  for (let i = 0; i < distinct; i++) {
+    const number = numbersMet[i] as number
     made[NUMBERS_OF_GROUP * i] = number
     made[NUMBERS_OF_GROUP * i + 1] = sums[number] as number
     made[NUMBERS_OF_GROUP * i + 2] = worstOf[number] as number

@@ -1,6 +1,6 @@
-import { JoinedTexts, type Keys } from '#model'
+import { JoinedTexts, type Keys, MAX_CHUNK_ROWS } from '#model'
 import { ChunkMemo, FEW_ROWS } from './chunk-memo.ts'
-import { allRows, listRows, noRows, type RowSet, setOfRows } from './row-set.ts'
+import { allRows, listRows, noRows, type RowSet, setOfBits } from './row-set.ts'
 
 /*
  * Names of the rows of a chunk as one text, in lower case, so that a word is looked for in all of them at once: mostly the very text
@@ -12,6 +12,8 @@ interface NameText {
   readonly text: string
   /** where in the text each name begins; and the end */
   readonly starts: ArrayLike<number>
+  /** names are in lower case themselves */
+  readonly isOfKeys: boolean
   /** the row with the shortest name, of several the first by name */
   readonly shortest: number
 }
@@ -34,14 +36,14 @@ function textOf({ names }: Keys): NameText {
     row += 1
   }
   if (names instanceof JoinedTexts && names.text.toLowerCase() === names.text)
-    return { text: names.text, starts: names.starts, shortest }
+    return { text: names.text, starts: names.starts, isOfKeys: true, shortest }
   const starts = [0]
   let text = ''
   for (const name of names) {
     text += `${name.toLowerCase()}\n`
     starts.push(text.length)
   }
-  return { text, starts, shortest }
+  return { text, starts, isOfKeys: false, shortest }
 }
 
 /** How well a word is found in a name: less is better. */
@@ -79,27 +81,33 @@ export function nameFinder(word: string): (keys: Keys) => Found {
 
 /** Rows of which each is looked at, rather than all of the text. */
 const FEW_FOUND = 64
-const listed = new Uint16Array(512)
+const listed = new Uint16Array(MAX_CHUNK_ROWS)
+/** Rows that have the word, while one chunk is searched. */
+const bits = new Uint32Array(MAX_CHUNK_ROWS >> 5)
 
 /** @param among these rows are all that may have the word */
 function find(keys: Keys, word: string, among: RowSet = allRows): Found {
-  const { text, starts } = keys.names.length < FEW_ROWS ? textOf(keys) : texts.of(keys, textOf)
-  const rows: number[] = []
+  const { text, starts, isOfKeys } = keys.names.length < FEW_ROWS ? textOf(keys) : texts.of(keys, textOf)
+  const size = keys.names.length
+  bits.fill(0)
   let [best, bestRank, bestLength] = [-1, rankAnywhere + 1, 0]
-  /** @param at where the word stands first in the name of the row */
+  /**
+   * Rows come from the first to the last.
+   * @param at where the word stands first in the name of the row
+   */
   const take = (row: number, at: number): void => {
-    rows.push(row)
+    bits[row >> 5] = (bits[row >> 5] as number) | (1 << (row & 31))
     const [start, end] = [starts[row] as number, (starts[row + 1] as number) - 1]
     const rank = rankAt(text, at, start, end - word.length)
+    if (rank > bestRank) return
     const length = end - start
-    const isBetter =
-      rank < bestRank ||
-      (rank === bestRank &&
-        (length < bestLength ||
-          (length === bestLength && (keys.names.at(row) as string) < (keys.names.at(best) as string))))
-    if (isBetter) [best, bestRank, bestLength] = [row, rank, length]
+    if (rank === bestRank) {
+      if (length > bestLength) return
+      if (length === bestLength && !comesFirst(keys, row, best, isOfKeys ? text : undefined)) return
+    }
+    ;[best, bestRank, bestLength] = [row, rank, length]
   }
-  const count = among === allRows ? FEW_FOUND : listRows(among, starts.length - 1, listed)
+  const count = among === allRows ? FEW_FOUND : listRows(among, size, listed)
   if (count < FEW_FOUND) {
     for (let i = 0; i < count; i++) {
       const row = listed[i] as number
@@ -112,9 +120,33 @@ function find(keys: Keys, word: string, among: RowSet = allRows): Found {
       while ((starts[row + 1] as number) <= at) row += 1
       take(row, at)
       row += 1
+      // Names that begin alike follow each other.
+      if (at === starts[row - 1])
+        while (row < size && text.startsWith(word, starts[row])) take(row, starts[row++] as number)
     }
   }
-  return best < 0 ? nowhere : { rows: setOfRows(rows, keys.names.length), best, rank: bestRank }
+  return best < 0 ? nowhere : { rows: setOfBits(bits, size), best, rank: bestRank }
+}
+
+/**
+ * Whether the name of a row comes before that of one above it.
+ * @param text the names, where it has them as they are; they are of one length
+ */
+function comesFirst({ namespaces, names }: Keys, row: number, above: number, text?: string): boolean {
+  // Those of one namespace lie in order.
+  if (namespaces.at(row) === namespaces.at(above)) return false
+  if (!(names instanceof JoinedTexts) || text === undefined)
+    return (names.at(row) as string) < (names.at(above) as string)
+  const [from, to, other] = [
+    names.starts[row] as number,
+    names.starts[row + 1] as number,
+    names.starts[above] as number,
+  ]
+  for (let i = 0; from + i < to; i++) {
+    const difference = text.charCodeAt(from + i) - text.charCodeAt(other + i)
+    if (difference !== 0) return difference < 0
+  }
+  return false
 }
 
 /** @param last where the word stands if it ends the name */

@@ -19,7 +19,7 @@ function rowOf(number: number, seed: number): TableRow {
   const isPlain = (seed & 1) === 0
   return {
     namespace: ['', 'shop', 'team-a', 'team-b'][mixed % 4] ?? '',
-    name: `web-${(mixed >>> 3) % 50}-${number}`,
+    name: `${seed & 8 && mixed % 3 === 0 ? 'Web' : 'web'}-${(mixed >>> 3) % 50}-${number}`,
     labels: { app: ['web', 'db'][mixed % 2] ?? '', ...(seed & 4 ? { number: `${number % 300}` } : {}) },
     values: {
       size: isPlain ? (mixed % 7 === 0 ? null : mixed % 1000) : (sizes[mixed % sizes.length] ?? null),
@@ -32,6 +32,15 @@ const tableOf = (size: number, seed: number): Table =>
   Table.of(
     FIELDS,
     Array.from({ length: size }, (_, number) => rowOf(number, seed)),
+  )
+
+/** A few rows of the table with other values and labels: so few that the names are known to be the same. */
+const withOtherValues = (rows: Table): Table =>
+  Table.of(
+    FIELDS,
+    [...rows.rows()]
+      .slice(0, 8)
+      .map((row) => ({ ...row, labels: { app: 'db' }, values: { ...row.values, phase: 'x' } })),
   )
 
 const clusters = fc.array(fc.record({ size: fc.constantFrom(0, 1, 40, 600, 1400), seed: fc.nat(1000) }), {
@@ -170,6 +179,9 @@ describe('what is answered over chunks', () => {
           for (let length = 1; length <= first.length; length++) check([first.slice(0, length)])
           check(words)
           all = all.map(({ name, rows }) => ({ name, rows: rows.patch(tableOf(40, 7), []) }))
+          check(words)
+          // The names stay, and other rows may be seen.
+          all = all.map(({ name, rows }) => ({ name, rows: rows.patch(withOtherValues(rows), []) }))
           check(words)
         },
       ),

@@ -44,12 +44,14 @@ export class RowLinks {
   /** Columns, of all types that are collected on the cluster, whose values may name rows of this kind. */
   referringTo({ cluster, source: { targets } }: VisibleType): NonNullable<RowsPageView['referredBy']> {
     const isOurs = (kind: string) => targets.some((target) => target.kind === kind)
-    return this.#on(cluster).types.flatMap(({ name: type, source: { columns } }) =>
-      columns.flatMap(({ name: column, reverse }) => {
-        const kinds = reverse?.kinds.filter(isOurs) ?? []
-        return reverse && kinds.length > 0 ? [{ type, column, title: reverse.title, kinds }] : []
-      }),
-    )
+    return this.#on(cluster)
+      .types()
+      .flatMap(({ name: type, source: { columns } }) =>
+        columns.flatMap(({ name: column, reverse }) => {
+          const kinds = reverse?.kinds.filter(isOurs) ?? []
+          return reverse && kinds.length > 0 ? [{ type, column, title: reverse.title, kinds }] : []
+        }),
+      )
   }
 
   #on(cluster: ClusterState): ClusterTargets {
@@ -72,30 +74,34 @@ export function referenceOf({ type: { source, rows }, place }: Located): string 
   return `${source.targets.length === 1 ? source.target.kind : key.slice(name.length + 1)}/${name}`
 }
 
-/** What may be linked to on one cluster. */
+/** What may be linked to on one cluster; what is not asked for is not looked at. */
 class ClusterTargets {
-  /** what was collected there and may be seen */
-  readonly types: readonly VisibleType[]
+  readonly #types: VisibleTypes
   readonly #accessView: AccessView
   readonly #cluster: ClusterState
   readonly #byKind = new Map<string, readonly VisibleType[]>()
-  readonly #names = new Map<'node' | 'namespace', ReadonlySet<string>>()
 
   constructor(types: VisibleTypes, accessView: AccessView, cluster: ClusterState) {
+    this.#types = types
     this.#accessView = accessView
     this.#cluster = cluster
-    this.types = types
+  }
+
+  /** What was collected there and may be seen, of these kinds. */
+  types(isMeant: (kind: RowKind) => boolean = () => true): readonly VisibleType[] {
+    return this.#types
       .kinds()
-      .flatMap((kind) => types.on(accessView, cluster, kind) ?? [])
+      .filter(isMeant)
+      .flatMap((kind) => this.#types.on(this.#accessView, this.#cluster, kind) ?? [])
       .filter(({ state }) => state?.freshness)
   }
 
   node(name: string): boolean {
-    return this.#namesOf('node').has(name)
+    return namesOf(this.#accessView.visible(this.#cluster, 'node')).has(name)
   }
 
   namespace(name: string): boolean {
-    return this.#namesOf('namespace').has(name)
+    return namesOf(this.#accessView.visible(this.#cluster, 'namespace')).has(name)
   }
 
   /** @param reference `Kind/name` of an object in the namespace */
@@ -113,20 +119,20 @@ class ClusterTargets {
   #ofKind(kind: string): readonly VisibleType[] {
     let types = this.#byKind.get(kind)
     if (!types) {
-      types = this.types.filter(
-        ({ source: { access, targets } }) => access !== 'snapshot' && targets.some((target) => target.kind === kind),
+      types = this.types(
+        ({ access, targets }) => access !== 'snapshot' && targets.some((target) => target.kind === kind),
       )
       this.#byKind.set(kind, types)
     }
     return types
   }
+}
 
-  #namesOf(type: 'node' | 'namespace'): ReadonlySet<string> {
-    let names = this.#names.get(type)
-    if (!names) {
-      names = new Set(this.#accessView.visible(this.#cluster, type).map(({ name }) => name))
-      this.#names.set(type, names)
-    }
-    return names
-  }
+/** Of lists that stay the very same while other things change. */
+const knownNames = new WeakMap<readonly unknown[], ReadonlySet<string>>()
+
+function namesOf(snapshots: readonly { readonly name: string }[]): ReadonlySet<string> {
+  const names = knownNames.get(snapshots) ?? new Set(snapshots.map(({ name }) => name))
+  knownNames.set(snapshots, names)
+  return names
 }

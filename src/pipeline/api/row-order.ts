@@ -30,7 +30,8 @@ export interface Ranged {
 
 /** Rows of one table that were found; parts are made where they are looked at. */
 export interface BoundedTable extends Ranged {
-  readonly parts: () => (Ranged & { readonly part: Part })[]
+  /** @param worst those that have only greater values are left out */
+  readonly parts: (worst: Position | undefined) => (Ranged & { readonly part: Part })[]
 }
 
 /** A row, or where one would be: by what it is sorted, then by where it lies. */
@@ -237,11 +238,13 @@ export class RowOrder {
     const from = number * SPAN
     return {
       ...this.#ranged(bounds, from, from + table.size - 1),
-      parts: () =>
-        found.parts.map(({ chunk, start, rows }, i) => ({
-          part: { number, chunk, start: from + start, rows },
-          ...this.#ranged(bounds.parts[i] as Bounds, from + start, from + start + sizeOf(chunk) - 1), // one for each
-        })),
+      parts: (worst) =>
+        found.parts.flatMap(({ chunk, start, rows }, i) => {
+          const own = bounds.parts[i] as Bounds // one for each
+          if (worst && this.#compareValues(this.#direction > 0 ? own.low : own.high, worst.value) > 0) return []
+          const ranged = this.#ranged(own, from + start, from + start + sizeOf(chunk) - 1)
+          return [{ part: { number, chunk, start: from + start, rows }, ...ranged }]
+        }),
     }
   }
 

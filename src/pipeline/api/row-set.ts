@@ -14,9 +14,9 @@ function plain(set: Uint32Array, size: number): RowSet {
   return count === 0 ? noRows : count === size ? allRows : set
 }
 
-function bitsOf(set: Uint32Array): number {
+function bitsOf(set: Uint32Array, words = set.length): number {
   let count = 0
-  for (let i = 0; i < set.length; i++) {
+  for (let i = 0; i < words; i++) {
     let word = set[i] as number
     word -= (word >>> 1) & 0x55555555
     word = (word & 0x33333333) + ((word >>> 2) & 0x33333333)
@@ -61,6 +61,12 @@ export function setOfRows(rows: Iterable<number>, size: number): RowSet {
   const set = new Uint32Array(wordsFor(size))
   for (const row of rows) set[row >> 5] = (set[row >> 5] as number) | (1 << (row & 31))
   return plain(set, size)
+}
+
+/** A copy of the bits, whose words beyond those of the size are not looked at. */
+export const setOfBits = (bits: Uint32Array, size: number): RowSet => {
+  const count = bitsOf(bits, wordsFor(size))
+  return count === 0 ? noRows : count === size ? allRows : bits.slice(0, wordsFor(size))
 }
 
 /** The rows whose value passes; a value that several rows share is asked about once, where the column keeps it once. */

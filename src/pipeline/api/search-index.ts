@@ -1,5 +1,5 @@
 import type { SearchHit } from '#http'
-import { type Chunk, type ClusterState, type Health, hasPartsOf, isNearIn, type NodeSnapshot, sizeOf } from '#model'
+import { type Chunk, type ClusterState, type Health, hasPartsOf, isNearIn, type Keys, type NodeSnapshot } from '#model'
 import { Best } from './best.ts'
 import { ChunkMemo, isKept } from './chunk-memo.ts'
 import { nameFinder, shortestOf } from './name-index.ts'
@@ -13,12 +13,17 @@ interface Entry {
   readonly hit: SearchHit
 }
 
-/** The searchable names of one cluster; `all` holds them at once, to pass over whole clusters in one look. */
-interface ClusterIndex {
+/** Searchable names; `all` holds them at once, to pass over all of them in one look. */
+interface Entries {
   readonly all: string
+  readonly entries: readonly Entry[]
+}
+
+/** The searchable names of one cluster: its own, and of each type what is on it. */
+interface ClusterIndex {
   /** its names, by which what is on it is found as well */
   readonly place: string
-  readonly entries: readonly Entry[]
+  readonly lists: readonly Entries[]
 }
 
 const kinds: Readonly<Record<SearchHit['kind'], number>> = { cluster: 0, node: 1, operator: 2, namespace: 3, custom: 4 }
@@ -41,7 +46,7 @@ const nodeHealth: Readonly<Record<NodeSnapshot['ready'], Health>> = {
 
 /**
  * Every word must occur in the name, the detail or a name of the cluster, and one of them in the first two; best first: the name itself, its beginning, the beginning of a word in
- * it, anywhere; where nothing has them, names a slip or two away. The index of a cluster lives as long as that state of the cluster, so a change rebuilds one cluster only.
+ * it, anywhere; where nothing has them, names a slip or two away. The index of a cluster is made of lists that stay while what they are of does.
  * @param types what is seen of types; that is no matter of the cluster's view, so it comes beside it
  * @returns the best `limit` hits, and how many there are in all
  */
@@ -57,15 +62,15 @@ export function* searchFleet(
   let total = 0
   const found = (hit: SearchHit, slack = 0): void => {
     total += 1
-    best.add({ hit, rank: slack * 100 + rankOf(hit, words) })
+    best.add({ hit, rank: slack * 100 + rankOf(hit.name, words) })
   }
   for (const cluster of clusters) {
-    const { all, place, entries } = cluster.memo('search', () => indexOf(cluster))
-    if (!words.every((word) => all.includes(word))) continue
+    const { place, lists } = cluster.memo('search', () => indexOf(cluster))
     const elsewhere = words.filter((word) => !place.includes(word))
-    for (const { text, hit } of entries) {
-      if (elsewhere.every((word) => text.includes(word)) && words.some((word) => text.includes(word))) found(hit)
-    }
+    const areIn = (text: string): boolean =>
+      elsewhere.every((word) => text.includes(word)) && words.some((word) => text.includes(word))
+    for (const { all, entries } of lists)
+      if (areIn(all)) for (const { text, hit } of entries) if (areIn(text)) found(hit)
     yield
   }
   total += yield* searchTypes(types, words, best)
@@ -90,7 +95,10 @@ function searchNear(
     }
     found(hit, slack)
   }
-  const indexes = clusters.map((cluster) => cluster.memo('search', () => indexOf(cluster)).entries)
+  const indexes = clusters.map((cluster) => {
+    const { lists } = cluster.memo('search', () => indexOf(cluster))
+    return lists.flatMap(({ entries }) => entries)
+  })
   for (const [own] of indexes) if (own) look(own)
   for (const [, ...entries] of indexes) {
     if (left <= 0) return
@@ -107,7 +115,7 @@ function slackOf(word: string, text: string): number | undefined {
 
 /** Rows of a chunk that were found. */
 interface FoundRows {
-  readonly chunk: Chunk
+  readonly keys: Keys
   readonly rows: RowSet
   /** none of them is better than this; null: nothing is known of them */
   readonly bound: { readonly rank: number; readonly name: string } | null
@@ -125,7 +133,7 @@ const bytesOfFound = ({ parts }: FoundTable): number => 100 + 200 * parts.length
 
 /**
  * Names and namespaces of rows: hits are made of the tables, and of these of the chunks, that may have the best, and the others only counted.
- * What was found in a table is kept as long as it is the very same.
+ * What was found in a table is kept while its names are the very same, whatever becomes of the values.
  * @returns how many there are
  */
 function* searchTypes(types: Iterable<VisibleType>, words: readonly string[], best: Best<Ranked>): Steps<number> {
@@ -133,7 +141,7 @@ function* searchTypes(types: Iterable<VisibleType>, words: readonly string[], be
   const found: { readonly type: VisibleType; readonly parts: readonly FoundRows[] }[] = []
   let [left, total] = [maxSearchedRows, 0]
   for (const type of types) {
-    const { rows: table, cluster, source, name, seenBy } = type
+    const { named: table, cluster, source, name, seenBy } = type
     if (table.size === 0 || table.size > left) continue
     left -= table.size
     const title = name.toLowerCase()
@@ -141,18 +149,22 @@ function* searchTypes(types: Iterable<VisibleType>, words: readonly string[], be
     const own = words.filter((word) => !title.includes(word) && !place.includes(word))
     const isTitled = words.some((word) => title.includes(word))
     const make = () => foundIn(type, { words, own, isTitled, finders })
-    const question = JSON.stringify([source.id, seenBy, words, own, isTitled])
-    const one = isKept(table) ? yield* memo.answers(question, bytesOfFound).steps(table, make) : yield* make()
+    const question = JSON.stringify([source.id, source.hash, seenBy, words, own, isTitled])
+    const one = isKept(table)
+      ? yield* memo.answers(question, bytesOfFound).steps(type.namesAndSeen, make)
+      : yield* make()
     total += one.total
     if (one.total > 0) found.push({ type, parts: one.parts })
   }
   found.sort((a, b) => compareBounds(a.parts[0]?.bound ?? null, b.parts[0]?.bound ?? null))
   for (const { type, parts } of found) {
-    for (const { chunk, rows, bound } of parts) {
+    for (const { keys, rows, bound } of parts) {
       if (best.bound && bound && isWorse(bound, best.bound)) break
-      for (const row of rowsOf(rows, sizeOf(chunk))) {
-        const hit = hitOf(type, chunk, row)
-        best.add({ hit, rank: rankOf(hit, words) })
+      for (const row of rowsOf(rows, keys.names.length)) {
+        const name = type.source.rowName(keys.names.at(row) as string)
+        const rank = rankOf(name, words)
+        if (best.bound && isWorse({ rank, name }, best.bound)) continue
+        best.add({ hit: hitOf(type, keys, row, name), rank })
       }
       yield
     }
@@ -169,13 +181,13 @@ interface AskedOfTable {
 }
 
 function* foundIn(type: VisibleType, { words, own, isTitled, finders }: AskedOfTable): Steps<FoundTable> {
-  const { rows: table, source } = type
+  const { named: table, source } = type
   const parts: FoundRows[] = []
   let total = 0
   for (let i = 0; i < table.chunks.length; i++) {
-    const chunk = table.chunks[i] as Chunk // below their number
-    const size = sizeOf(chunk)
-    const having = (word: string): RowSet => finders.get(word)?.rows(chunk) ?? noRows
+    const { keys } = table.chunks[i] as Chunk // below their number
+    const size = keys.names.length
+    const having = (word: string): RowSet => finders.get(word)?.rows(keys) ?? noRows
     let rows: RowSet = allRows
     for (const word of own) rows = both(rows, having(word), size)
     if (own.length === 0 && !isTitled) rows = words.reduce((set, word) => either(set, having(word), size), noRows)
@@ -184,7 +196,7 @@ function* foundIn(type: VisibleType, { words, own, isTitled, finders }: AskedOfT
     if (rows === noRows) continue
     total += countOf(rows, size)
     // What a row is called may be less than its key.
-    parts.push({ chunk, rows, bound: source.targets.length === 1 ? boundOf(chunk, words, finders) : null })
+    parts.push({ keys, rows, bound: source.targets.length === 1 ? boundOf(keys, words, finders) : null })
   }
   return { parts: parts.sort((a, b) => compareBounds(a.bound, b.bound)), total }
 }
@@ -193,26 +205,33 @@ type WordFinder = ReturnType<typeof wordFinder>
 
 function wordFinder(word: string) {
   const named = nameFinder(word)
+  const namespaces = new Map<string, boolean>()
+  const isInNamespace = (namespace: string): boolean => {
+    const known = namespaces.get(namespace)
+    if (known !== undefined) return known
+    const isIn = namespace.toLowerCase().includes(word)
+    namespaces.set(namespace, isIn)
+    return isIn
+  }
   return {
-    named: ({ keys }: Chunk) => named(keys),
+    named,
     /** with the word in name or namespace */
-    rows: ({ keys }: Chunk): RowSet => {
+    rows: (keys: Keys): RowSet => {
       const size = keys.names.length
-      const inNamespace = setOfColumn(keys.namespaces, size, (namespace) => namespace.toLowerCase().includes(word))
-      return either(named(keys).rows, inNamespace, size)
+      return either(named(keys).rows, setOfColumn(keys.namespaces, size, isInNamespace), size)
     },
   }
 }
 
-function boundOf(chunk: Chunk, words: readonly string[], finders: ReadonlyMap<string, WordFinder>): FoundRows['bound'] {
+function boundOf(keys: Keys, words: readonly string[], finders: ReadonlyMap<string, WordFinder>): FoundRows['bound'] {
   let [rank, best] = [0, -1]
   for (const word of words) {
-    const found = finders.get(word)?.named(chunk)
+    const found = finders.get(word)?.named(keys)
     rank += found?.rank ?? 0
     best = found?.best ?? -1
   }
-  const row = words.length === 1 && best >= 0 ? best : shortestOf(chunk.keys)
-  return { rank, name: chunk.keys.names.at(row) ?? '' }
+  const row = words.length === 1 && best >= 0 ? best : shortestOf(keys)
+  return { rank, name: keys.names.at(row) ?? '' }
 }
 
 const compareNames = (left: string, right: string): number => left.length - right.length || byText(left, right)
@@ -228,12 +247,12 @@ function isWorse({ rank, name }: NonNullable<FoundRows['bound']>, { rank: worst,
   return hit.kind !== 'custom' || compareNames(name, hit.name) > 0
 }
 
-function hitOf({ cluster, source, name: type }: VisibleType, { keys }: Chunk, row: number): SearchHit {
-  const namespace = keys.namespaces.at(row)
+function hitOf({ cluster, name: type }: VisibleType, { namespaces }: Keys, row: number, name: string): SearchHit {
+  const namespace = namespaces.at(row)
   return {
     kind: 'custom',
     cluster: cluster.name,
-    name: source.rowName(keys.names.at(row) as string),
+    name,
     detail: namespace === '' ? type : `${type} in ${namespace}`,
     health: 'unknown',
     type,
@@ -254,9 +273,9 @@ function compareHits(left: SearchHit, right: SearchHit): number {
   )
 }
 
-function rankOf(hit: SearchHit, words: readonly string[]): number {
-  const name = hit.name.toLowerCase()
-  return words.reduce((sum, word) => sum + rankOfWord(name, word), 0)
+function rankOf(name: string, words: readonly string[]): number {
+  const lower = name.toLowerCase()
+  return words.reduce((sum, word) => sum + rankOfWord(lower, word), 0)
 }
 
 function rankOfWord(name: string, word: string): number {
@@ -268,25 +287,34 @@ function rankOfWord(name: string, word: string): number {
 
 function indexOf({ state, visible, status }: VisibleCluster): ClusterIndex {
   const cluster: string = state.name
-  const entries = [
-    entry({ kind: 'cluster', cluster, name: cluster, detail: clusterDetail(state), health: status.health }),
-  ]
-  for (const { name, ready, roles } of visible('node')) {
-    entries.push(entry({ kind: 'node', cluster, name, detail: roles.join(', '), health: nodeHealth[ready] }))
-  }
-  for (const { displayName, csv, status, namespace } of visible('operator')) {
-    const health: Health = status === 'Succeeded' ? 'healthy' : status === 'Failed' ? 'unhealthy' : 'unknown'
-    entries.push(
-      entry({ kind: 'operator', cluster, name: displayName || csv, detail: `${csv} in ${namespace}`, health }),
-    )
-  }
-  for (const { name, phase } of visible('namespace')) {
-    entries.push(
-      entry({ kind: 'namespace', cluster, name, detail: phase, health: phase === 'Active' ? 'healthy' : 'unknown' }),
-    )
-  }
+  const own = entry({ kind: 'cluster', cluster, name: cluster, detail: clusterDetail(state), health: status.health })
   const place = placeOf(state)
-  return { all: [place, ...entries.map(({ text }) => text)].join('\n'), place, entries }
+  const lists = [
+    { all: `${place}\n${own.text}`, entries: [own] },
+    entriesOf(visible('node'), ({ name, ready, roles }) => {
+      return { kind: 'node', cluster, name, detail: roles.join(', '), health: nodeHealth[ready] }
+    }),
+    entriesOf(visible('operator'), ({ displayName, csv, status, namespace }) => {
+      const health: Health = status === 'Succeeded' ? 'healthy' : status === 'Failed' ? 'unhealthy' : 'unknown'
+      return { kind: 'operator', cluster, name: displayName || csv, detail: `${csv} in ${namespace}`, health }
+    }),
+    entriesOf(visible('namespace'), ({ name, phase }) => {
+      return { kind: 'namespace', cluster, name, detail: phase, health: phase === 'Active' ? 'healthy' : 'unknown' }
+    }),
+  ]
+  return { place, lists }
+}
+
+/** Of snapshots of a cluster, which stay the same list while others of it change. */
+const knownEntries = new WeakMap<readonly unknown[], Entries>()
+
+function entriesOf<T>(snapshots: readonly T[], hitOf: (snapshot: T) => SearchHit): Entries {
+  const known = knownEntries.get(snapshots)
+  if (known) return known
+  const entries = snapshots.map((snapshot) => entry(hitOf(snapshot)))
+  const made = { all: entries.map(({ text }) => text).join('\n'), entries }
+  knownEntries.set(snapshots, made)
+  return made
 }
 
 const placeOf = ({ name, connection }: ClusterState): string => `${name} ${connection?.displayName ?? ''}`.toLowerCase()

@@ -30,7 +30,8 @@ function typeOf(rows: readonly TableRow[], places?: readonly number[], of = sour
     basis: [],
   }
   const left = (rows: Table) => ({
-    ...{ question: `${places}`, places: places ?? [], count: places?.length ?? 0, rows, sums: new WeakMap() },
+    ...{ question: `${places}`, about: rows, places: places ?? [], count: places?.length ?? 0 },
+    ...{ rows, sums: new WeakMap() },
     seenIn: (chunk: number) => {
       const [start, size] = [rows.startOf(chunk), rows.startOf(chunk + 1) - rows.startOf(chunk)]
       const own = (places ?? []).filter((place) => place >= start && place < start + size)

@@ -106,7 +106,7 @@ function* firstSorted(
   const best = new Best<Position>(most, (left, right) => all.compare(left, right))
   for (const { first, parts } of bounded.sort(compare)) {
     if (best.bound && all.compare(first, best.bound) > 0) break
-    for (const { part, first, last } of parts().sort(compare)) {
+    for (const { part, first, last } of parts(best.bound).sort(compare)) {
       if (best.bound && all.compare(first, best.bound) > 0) break
       if (after && all.compare(last, after) <= 0) continue
       const count = listRows(part.rows, sizeOf(part.chunk), rowsOfPart)

@@ -113,7 +113,7 @@ export class VisibleTypes {
   meant(word: string, accessView: AccessView, clusters: readonly ClusterState[]): readonly RowKind[] {
     const asked = word.toLowerCase()
     const named = [word, asked].map((name) => this.ofType(name)).find(({ length }) => length > 0) ?? []
-    const isSeen = (kind: RowKind) => this.over(accessView, clusters, kind).length > 0
+    const isSeen = (kind: RowKind) => this.#isSeen(accessView, clusters, kind)
     if (named.length > 0 && (accessView.administrator || named.some(isSeen))) return named
     const others = this.#compiledIn().filter((kind) => kind.typeName !== asked && namesOf(kind).includes(asked))
     return others.length > 0 ? others : named
@@ -129,6 +129,12 @@ export class VisibleTypes {
     return [
       new VisibleType({ cluster: nobody(''), source: kind, name: this.nameOf(kind), custom: seenRows(true), state }),
     ]
+  }
+
+  /** Whether a kind is seen anywhere. */
+  #isSeen(accessView: AccessView, clusters: readonly ClusterState[], kind: RowKind): boolean {
+    if (this.#fleetRows.some((one) => one.kind === kind)) return true
+    return clusters.some((cluster) => this.on(accessView, cluster, kind) !== undefined)
   }
 
   /** @returns undefined where the type is denied on this cluster, or stands on none: there it does not exist */
@@ -285,6 +291,16 @@ export class VisibleType {
 
   get #all(): Table {
     return this.#some ?? this.state?.rows ?? Table.empty
+  }
+
+  /** The same without a look at values: namespaces and names alone are for use, chunk by chunk as `rows` has them. */
+  get named(): Table {
+    return this.#all
+  }
+
+  /** The very same object: of the very same names those are seen that were, by equal `seenBy`. */
+  get namesAndSeen(): object {
+    return this.#seen?.about ?? this.#all.keys
   }
 
   /** Where the rows are that may be seen; undefined: all of them. */

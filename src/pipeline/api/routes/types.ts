@@ -332,17 +332,23 @@ export async function fleetOfTypes(
   const body = 'plain' in made ? made : await inTurns(made, gone)
   if (!body) return nobodyWaits(reply)
   const { validUntil } = originOf(tag, clusters, accessView, now)
-  const turns = clusters.flatMap(({ state }) => turnsOf(parts, state, now))
-  parts.bodies.set(key, { tag, validUntil: Math.min(validUntil, parts.types.fleetTurnsAt(now), ...turns) }, body)
+  const turnsAt = Math.min(parts.types.fleetTurnsAt(now), turnOf(parts, clusters, now))
+  parts.bodies.set(key, { tag, validUntil: Math.min(validUntil, turnsAt) }, body)
   return { body }
 }
 
-/** When what was collected on the cluster becomes old. */
-const turnsOf = ({ types }: Parts, cluster: ClusterState, now: number): number[] =>
-  types
-    .kinds()
-    .map((kind) => rowsStaleAt(kind, cluster))
-    .filter((at) => at > now)
+/** When the first of what was collected on these clusters becomes old. */
+function turnOf({ types }: Parts, clusters: readonly VisibleCluster[], now: number): number {
+  const kinds = types.kinds()
+  let first = Number.POSITIVE_INFINITY
+  for (const { state } of clusters) {
+    for (const kind of kinds) {
+      const at = rowsStaleAt(kind, state)
+      if (at > now && at < first) first = at
+    }
+  }
+  return first
+}
 
 /** One answer about one type on one cluster, kept as long as that state of the cluster and those declarations. */
 export async function typeBody(

@@ -83,13 +83,16 @@ export function plainGroups(rows: readonly PlainRow[], by: readonly string[]) {
 /** Names of rows that have each word in name or namespace, best first: by how the words stand in the name, then by its length. */
 export function plainSearch(rows: readonly PlainRow[], words: readonly string[]): string[] {
   const rank = (name: string, word: string): number => {
-    const at = name.indexOf(word)
+    const lower = name.toLowerCase()
+    const at = lower.indexOf(word)
     if (at < 0) return 4
-    if (at === 0) return name === word ? 0 : 1
-    return /[a-z0-9]/.test(name[at - 1] ?? '') ? 3 : 2
+    if (at === 0) return lower === word ? 0 : 1
+    return /[a-z0-9]/.test(lower[at - 1] ?? '') ? 3 : 2
   }
   const found = rows
-    .filter(({ name, namespace }) => words.every((word) => name.includes(word) || namespace.includes(word)))
+    .filter(({ name, namespace }) =>
+      words.every((word) => name.toLowerCase().includes(word) || namespace.includes(word)),
+    )
     .map((row) => ({ row, rank: words.reduce((sum, word) => sum + rank(row.name, word), 0) }))
   const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
   found.sort(
