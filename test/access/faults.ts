@@ -193,8 +193,8 @@ export const faults: readonly Fault[] = [
   served(
     'search looks at hidden nodes',
     `${api}/search-index.ts`,
-    "of visible('node')) {",
-    'of state.parts.node?.items.values() ?? []) {',
+    "entriesOf(visible('node'), ",
+    'entriesOf([...(state.parts.node?.items.values() ?? [])], ',
   ),
   served(
     'health speaks of what is hidden',
