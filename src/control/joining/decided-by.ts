@@ -1,14 +1,12 @@
+import { DECIDED_ANNOTATION, notedDecisionIn } from '#kinds'
 import type { MemberDecider, MemberDecision } from '#model'
 
 interface Annotated {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> }
 }
 
-/** On a ManagedCluster, as JSON: who decided last about it on the page. The API itself knows the account of the page alone. */
-const DECIDED_ANNOTATION = 'clusterpulse.io/decided'
 /** An API tells of a deletion right after it was said whose it is, ms. */
 const DELETED_WITHIN_MS = 60_000
-const MAX_NAME = 253
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,100}$/
 
 /** For the annotations of a merge patch: a decision that no page took says so by none. */
@@ -38,19 +36,9 @@ export function deciderIn(
   const textOf = (one: Annotated | undefined) => one?.metadata.annotations?.[DECIDED_ANNOTATION]
   const text = textOf(object ?? before)
   if (text === undefined || (object && text === textOf(before))) return undefined
-  const said = parsed(text)
-  if (typeof said?.by !== 'string' || typeof said.request !== 'string' || !REQUEST_ID.test(said.request))
-    return undefined
+  const said = notedDecisionIn(text)
+  if (!said || !REQUEST_ID.test(said.request)) return undefined
   // A deletion changes no annotation: it is told just before.
-  if (!object && (said.decision !== 'detach' || Math.abs(now - Number(said.at)) > DELETED_WITHIN_MS)) return undefined
-  return { username: said.by.slice(0, MAX_NAME), requestId: said.request }
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined // somebody else wrote it
-  }
+  if (!object && !(said.decision === 'detach' && Math.abs(now - said.at) <= DELETED_WITHIN_MS)) return undefined
+  return { username: said.by, requestId: said.request }
 }

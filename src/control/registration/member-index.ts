@@ -2,7 +2,8 @@ import { Informer } from '#controller'
 import type { KubeClient } from '#kube'
 import type { Clock, MemberFacts, MemberReader, MemberState } from '#model'
 import type { Logger } from '#runtime'
-import { certificateLifeOf, isRevoked } from './certificate-life.ts'
+import { certificateLifeOf, isRevoked, revokedMs } from './certificate-life.ts'
+import { endedWords } from './ended-words.ts'
 import {
   conditionOf,
   type ManagedCluster,
@@ -86,25 +87,29 @@ export function stateOf(member: ManagedCluster): MemberState {
   return conditionOf(member, CONDITIONS.joined)?.status === 'True' ? 'lost' : 'not joined yet'
 }
 
-function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[]): MemberFacts {
+/** As lists show it. @param sets all there are */
+export function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[]): MemberFacts {
   const { name, labels = {}, annotations = {}, creationTimestamp } = member.metadata
   const available = conditionOf(member, CONDITIONS.available)
   const accepted = conditionOf(member, CONDITIONS.accepted)
   const clock = conditionOf(member, CONDITIONS.clock)
   // Why it is no member matters more than how it once was.
   const told = accepted?.status === 'True' ? (available ?? accepted) : accepted
+  const state = stateOf(member)
   // Who was accepted anew is so only since then, whatever was said of it before.
-  const since = told && Math.max(...[told, accepted].map((one) => momentOf(one?.lastTransitionTime) ?? 0))
-  const revoked = stateOf(member) === 'revoked' ? revokedWords(name) : undefined
+  const since =
+    (state === 'revoked' ? revokedMs(member) : momentOf(member.metadata.deletionTimestamp)) ||
+    (told && Math.max(...[told, accepted].map((one) => momentOf(one?.lastTransitionTime) ?? 0)))
+  const ended = endedWords(member, state)
   const transport = annotations[TRANSPORT]
   return {
     name,
-    state: stateOf(member),
+    state,
     accepted: accepted?.status === 'True',
     joined: conditionOf(member, CONDITIONS.joined)?.status === 'True',
     available: available?.status ?? null,
-    reason: revoked ? 'Revoked' : (told?.reason ?? ''),
-    message: revoked ?? told?.message ?? '',
+    reason: ended?.reason ?? told?.reason ?? '',
+    message: ended?.message ?? told?.message ?? '',
     since: since || null,
     createdAt: momentOf(creationTimestamp),
     sets: sets
@@ -120,14 +125,13 @@ function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[
     capacity: member.status?.capacity ?? {},
     allocatable: member.status?.allocatable ?? {},
     conditions: (member.status?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
-      ...{ type, status, reason, message, since: momentOf(lastTransitionTime) },
+      ...{ type, status, reason, since: momentOf(lastTransitionTime) },
+      // The hub forgets the agent of one it threw out: that none is known says nothing then.
+      message: ended && type === CONDITIONS.available && status === 'Unknown' ? ended.message : message,
     })),
     certificate: certificateLifeOf(member),
   }
 }
-
-const revokedWords = (name: string): string =>
-  `Its certificates were revoked, and none counts again, also where it is accepted: the cluster must join anew (clusterpulse connect ${name}).`
 
 function momentOf(text: string | undefined): number | null {
   const at = Date.parse(text ?? '')

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CLUSTER_LABEL } from '#authority'
 import { approve, type CertificateRequestObject, certificateRequests, deny, denyApproved } from '#certificates'
-import { CERTIFICATE_LIFE_ANNOTATION, CERTIFICATES_ANNOTATION, CLUSTER_SET_LABEL } from '#kinds'
+import { CERTIFICATE_LIFE_ANNOTATION, CERTIFICATES_ANNOTATION, CLUSTER_SET_LABEL, DECIDED_ANNOTATION } from '#kinds'
 import { isKubeError, type KubeObject, namespaces, whole } from '#kube'
 import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { aRequest, openssl, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
 import { certificateLifeOf } from './certificate-life.ts'
-import { MemberIndex, stateOf } from './member-index.ts'
+import { MemberIndex, memberFactsOf, stateOf } from './member-index.ts'
 import {
   clusterRoleBindings,
   clusterRoles,
@@ -345,8 +345,25 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
         spec: { hubAcceptsClient },
       })
       await until(() => expect(index.member('over')).toMatchObject({ state: 'revoked', accepted: hubAcceptsClient }))
-      expect(index.member('over')).toMatchObject({ reason: 'Revoked', certificate: null })
-      expect(index.member('over')?.message).toMatch(/clusterpulse connect over/)
+      const since = Date.parse('2026-11-26T10:00:00Z')
+      expect(index.member('over')).toMatchObject({ reason: 'Revoked', certificate: null, since })
+      expect(index.member('over')?.message).toMatch(
+        /^Revoked at the hub's API at 2026-11-26T10:00:00Z, .*audit trail: .*clusterpulse connect over/,
+      )
+    }
+    const at = Date.parse('2026-11-26T10:00:00.123Z')
+    const note = async (said: object) => {
+      const text = JSON.stringify({ decision: 'revoke', by: 'ann', request: 'r1', at, ...said })
+      await change(api, 'over', { metadata: { annotations: { [DECIDED_ANNOTATION]: text } } })
+    }
+    await note({})
+    await until(() => expect(index.member('over')?.message).toMatch(/^Revoked by ann on the page at 2026/))
+    // What is noted of another decision, or of an earlier one, names nobody for this one.
+    for (const other of [{ decision: 'deny' }, { at: at - 600_000 }, { by: 7 }]) {
+      await note(other)
+      await until(() => expect(index.member('over')?.message).toMatch(/^Revoked at the hub's API/))
+      await note({})
+      await until(() => expect(index.member('over')?.message).toMatch(/^Revoked by ann/))
     }
     await index[Symbol.asyncDispose]()
   })
@@ -395,6 +412,21 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     for (const { object } of bindingsOf('denied'))
       expect(await exists(api, roleBindings, object.metadata.name, 'denied')).toBe(false)
     expect(await exists(api, monitored, 'denied', HUB_NAMESPACE)).toBe(false)
+    const lost = { type: CONDITIONS.available, status: 'Unknown', reason: 'ManagedClusterStreamLost' } as const
+    const facts = memberFactsOf(
+      {
+        ...(await memberOf(api, 'denied')),
+        status: {
+          conditions: [
+            ...((await memberOf(api, 'denied')).status?.conditions ?? []),
+            { ...lost, message: 'No agent of the cluster is known.', lastTransitionTime: '2026-11-26T10:00:00Z' },
+          ],
+        },
+      },
+      [],
+    )
+    expect(facts.message).toMatch(/^Denied at the hub's API at 20.*Z, .*: it has no rights on the hub; .*accept denied/)
+    expect(facts.conditions.find(({ type }) => type === CONDITIONS.available)?.message).toBe(facts.message)
     // And may come back.
     await change(api, 'denied', { spec: { hubAcceptsClient: true } })
     await until(async () => expect(await may(api, group, leases('denied'))).toBe(true))

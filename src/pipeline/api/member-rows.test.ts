@@ -52,6 +52,16 @@ describe('rows of members', () => {
     expect(rowsOf([], []).rows.rows(sees('*'))).toMatchObject({ outcome: 'complete' })
   })
 
+  it('say until when a certificate counts, and of who is no member nothing, however long it lives', () => {
+    const certificate = { from: 1000, until: 4000 }
+    const out = { accepted: false, state: 'denied', certificate } as const
+    const { rows } = rowsOf([aMember('denied', out), aMember('east', { certificate })], ['denied', 'east'])
+    const table = rows.rows(sees('*')).rows
+    const valuesOf = (name: string) => [...table.rows()].find((row) => row.name === name)?.values
+    expect(valuesOf('east')).toMatchObject({ certificateFrom: 1000, certificateUntil: 4000, renewsFrom: 3000 })
+    expect(valuesOf('denied')).toMatchObject({ certificateFrom: 1000, certificateUntil: null, renewsFrom: null })
+  })
+
   it('are others where what policies select by moves, and the same where only numbers do', () => {
     const { rows, relabel, move } = rowsOf([aMember('east')], ['east'])
     const before = rows.version()

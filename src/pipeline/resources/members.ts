@@ -2,6 +2,13 @@ import { CLAIMS, type MemberFacts, type MemberRequest, renewalOf, seconds } from
 import { targetOf } from './define.ts'
 import { defineFleetKind } from './define-snapshot-kind.ts'
 
+/** Until when the newest certificate counts: of who is no member none does, however long it lives. */
+const countingOf = ({ accepted, certificate }: MemberFacts) => (accepted ? certificate : null)
+const renewalIn = (facts: MemberFacts) => {
+  const life = countingOf(facts)
+  return life && renewalOf(life)
+}
+
 /** Members of the hub, and clusters that ask to be. */
 export const members = defineFleetKind<MemberFacts>({
   name: 'members',
@@ -33,8 +40,8 @@ export const members = defineFleetKind<MemberFacts>({
       read: ({ kubernetesVersion }) => kubernetesVersion,
     },
     certificateUntil: {
-      ...{ label: 'Certificate until', kind: 'number', unit: 'time', absence: 'unknown' },
-      read: ({ certificate }) => certificate?.until ?? null,
+      ...{ label: 'Certificate until', kind: 'number', unit: 'time' },
+      read: (facts) => countingOf(facts)?.until ?? null,
     },
     since: { label: 'Since', kind: 'number', unit: 'time', absence: 'unknown', read: ({ since }) => since },
     reason: { label: 'Reason', kind: 'string', isExtra: true, read: ({ reason }) => reason || null },
@@ -49,12 +56,12 @@ export const members = defineFleetKind<MemberFacts>({
       read: ({ certificate }) => certificate?.from ?? null,
     },
     renewsFrom: {
-      ...{ label: 'Renews from', kind: 'number', unit: 'time', isExtra: true, absence: 'unknown' },
-      read: ({ certificate }) => certificate && renewalOf(certificate).from,
+      ...{ label: 'Renews from', kind: 'number', unit: 'time', isExtra: true },
+      read: (facts) => renewalIn(facts)?.from ?? null,
     },
     renewBy: {
-      ...{ label: 'Renews by', kind: 'number', unit: 'time', isExtra: true, absence: 'unknown' },
-      read: ({ certificate }) => certificate && renewalOf(certificate).latest,
+      ...{ label: 'Renews by', kind: 'number', unit: 'time', isExtra: true },
+      read: (facts) => renewalIn(facts)?.latest ?? null,
     },
     rights: {
       ...{ label: 'Rights it tells', kind: 'string', isExtra: true, absence: 'unknown' },

@@ -29,11 +29,11 @@ describe('a member', () => {
   })
 
   it.each([
-    ['comes back', { state: 'denied', joined: true, certificateUntil: now, transport: 'stream' }],
-    ['comes back', { state: 'denied', joined: false, certificateUntil: now, transport: 'stream' }],
-    ['comes back unless revoked', { state: 'denied', joined: true, certificateUntil: now, transport: 'api' }],
-    ['must join anew', { state: 'revoked', joined: true, certificateUntil: null, transport: 'stream' }],
-    ['never joined', { state: 'denied', joined: false, certificateUntil: null, transport: 'stream' }],
+    ['comes back', { state: 'denied', joined: true, certificateFrom: now, transport: 'stream' }],
+    ['comes back', { state: 'denied', joined: false, certificateFrom: now, transport: 'stream' }],
+    ['comes back unless revoked', { state: 'denied', joined: true, certificateFrom: now, transport: 'api' }],
+    ['must join anew', { state: 'revoked', joined: true, certificateFrom: null, transport: 'stream' }],
+    ['never joined', { state: 'denied', joined: false, certificateFrom: null, transport: 'stream' }],
   ] as const)('%s when it is accepted again: %j', (becomes, member) => expect(returnOf(member)).toBe(becomes))
 
   it.each([
@@ -69,7 +69,8 @@ describe('troubles of members', () => {
       renewsFrom: now - 9 * DAY_MS,
       renewBy: now - DAY_MS,
     })
-    const denied = { ...late, name: 'denied', accepted: false, state: 'denied' } as const
+    const ended = { certificateUntil: null, renewsFrom: null, renewBy: null }
+    const denied = { ...late, ...ended, name: 'denied', accepted: false, state: 'denied' } as const
     expect(
       memberTroubles([...lost, late, denied, aMember('fine')], now).map(({ code, members, since }) => [
         code,

@@ -9,7 +9,9 @@ export interface Member {
   readonly joined: boolean
   readonly sets: readonly string[]
   readonly version: string | null
+  /** of the newest one that was handed out, whether or not it counts */
   readonly certificateFrom: number | null
+  /** null, too, where none counts */
   readonly certificateUntil: number | null
   readonly renewsFrom: number | null
   readonly renewBy: number | null
@@ -70,6 +72,10 @@ export const memberNeed: Readonly<Record<MemberState, Need>> = {
   ...{ lost: 'unhealthy', unreachable: 'unhealthy', 'not accepted yet': 'degraded', detaching: 'degraded' },
   ...{ 'not joined yet': 'unknown', denied: 'unknown', revoked: 'unknown', available: 'healthy' },
 }
+const endedStates: ReadonlySet<MemberState> = new Set(['denied', 'revoked', 'detaching'])
+/** Whether somebody threw it out or let it go: its message says by whom, when, and what brings it back. */
+export const isEnded = ({ state }: Pick<Member, 'state'>): boolean => endedStates.has(state)
+
 /** Who needs a person first. */
 const order: readonly MemberState[] = [
   ...(['lost', 'unreachable', 'not accepted yet', 'detaching', 'not joined yet'] as const),
@@ -100,11 +106,11 @@ export type Return = 'comes back' | 'comes back unless revoked' | 'must join ane
 export function returnOf({
   state,
   joined,
-  certificateUntil,
+  certificateFrom,
   transport,
-}: Pick<Member, 'state' | 'joined' | 'certificateUntil' | 'transport'>): Return {
+}: Pick<Member, 'state' | 'joined' | 'certificateFrom' | 'transport'>): Return {
   if (state === 'revoked') return 'must join anew'
-  if (!joined && certificateUntil === null) return 'never joined'
+  if (!joined && certificateFrom === null) return 'never joined'
   // Of a client of the hub's API nobody tells the page whether its certificate was revoked.
   return transport === 'stream' ? 'comes back' : 'comes back unless revoked'
 }
@@ -146,7 +152,7 @@ export function memberTroubles(members: readonly Member[], now: number): readonl
     const times = all.map(sinceOf).filter((at) => at !== null)
     return [{ code, members: all, since: times.length > 0 ? Math.min(...times) : null }]
   }
-  const isLate = (member: Member) => member.accepted && ['overdue', 'ended'].includes(certificateStateOf(member, now))
+  const isLate = (member: Member) => ['overdue', 'ended'].includes(certificateStateOf(member, now))
   return [
     ...trouble(
       'lost',

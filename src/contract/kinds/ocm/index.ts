@@ -24,4 +24,5 @@ export { type ManagedClusterSetBinding, managedClusterSetBinding } from './manag
 export { type ManifestWork, manifestWork } from './manifest-work.ts'
 export { manifestWorkAdmission } from './manifest-work-admission.ts'
 export * from './names.ts'
+export * from './noted-decision.ts'
 export { setBindingAdmission } from './set-binding-admission.ts'

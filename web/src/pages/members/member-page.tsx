@@ -14,12 +14,12 @@ import { useMember } from '../../live/use-members.ts'
 import type { Need } from '../../model/cluster.ts'
 import { eventLine } from '../../model/events.ts'
 import { beginningSentence, formatMoment, formatSpan } from '../../model/format.ts'
-import { acceptedSince, certificateStateOf, type Member, type MemberCondition, returnOf } from '../../model/members.ts'
+import { acceptedSince, certificateStateOf, isEnded, type Member, type MemberCondition, returnOf } from '../../model/members.ts'
 import { clusterPath, Link, membersPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
 import { type Asked, Lacking, useDecisions } from './decide.tsx'
-import { CertificateEnd, Fact, MemberStateMark } from './member-parts.tsx'
+import { CertificateEnd, Fact, MemberStateMark, noCertificate } from './member-parts.tsx'
 import { Requests } from './requests.tsx'
 
 /** One member: how it lives, by which certificate, what it says of itself, what its agent may, and what may be decided about it. */
@@ -48,6 +48,11 @@ export function MemberPage({ name }: { name: string }): ReactNode {
         <NoSuchMember />
       ) : (
         <>
+          {isEnded(member) && member.message !== '' && (
+            <p className="notice is-unknown" role="status">
+              <Jointed text={member.message} />
+            </p>
+          )}
           {listed.state === 'here' && <NotUpdated problem={listed.problem} onRetry={listed.again} />}
           <Ways member={member} ask={ask} decisions={decisions} again={again} isTold={administrator} />
           <div className="member-panels">
@@ -202,19 +207,8 @@ const certificateWord = {
   ended: 'has ended',
 } as const
 
-/** Why there is none to tell of. */
-function noCertificate(member: Member): string {
-  const { state } = member
-  if (state === 'revoked') return 'It was revoked: no certificate of it counts.'
-  if (member.accepted && member.joined) return 'The hub has seen no certificate of it signed.'
-  if (member.accepted) return 'None counts yet: nobody joined under this name since it was accepted.'
-  return state === 'not accepted yet'
-    ? 'None counts yet: one is handed out when its request is approved and the cluster is accepted.'
-    : 'None counts: the cluster is not accepted.'
-}
-
 function Certificate({ member }: { member: Member }): ReactNode {
-  const { accepted, certificateFrom, certificateUntil, renewsFrom, renewBy } = member
+  const { certificateFrom, certificateUntil, renewsFrom, renewBy } = member
   const state = useAtTime((now) => certificateStateOf(member, now))
   return (
     <section className="panel" aria-labelledby="member-certificate">
@@ -223,9 +217,7 @@ function Certificate({ member }: { member: Member }): ReactNode {
         <p className="fine">{noCertificate(member)}</p>
       ) : (
         <dl className="pairs">
-          <Fact name="State">
-            {accepted || state === 'ended' ? certificateWord[state] : 'does not count: the cluster is not accepted'}
-          </Fact>
+          <Fact name="State">{certificateWord[state]}</Fact>
           <Fact name="From">
             <Moment at={certificateFrom} />
           </Fact>
@@ -233,12 +225,10 @@ function Certificate({ member }: { member: Member }): ReactNode {
             <CertificateEnd member={member} />
             {certificateUntil !== null && <Exactly at={certificateUntil} />}
           </Fact>
-          {accepted && (
-            <Fact name="Next renewal">
-              <Moment at={renewsFrom} />
-              <Exactly at={renewBy} words="late after" />
-            </Fact>
-          )}
+          <Fact name="Next renewal">
+            <Moment at={renewsFrom} />
+            <Exactly at={renewBy} words="late after" />
+          </Fact>
         </dl>
       )}
     </section>

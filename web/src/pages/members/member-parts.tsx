@@ -4,7 +4,7 @@ import { Warned } from '../../components/push.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import { useAtTime } from '../../live/hooks.ts'
 import { beginningSentence, formatMoment, formatSpan } from '../../model/format.ts'
-import { certificateStateOf, type Member, memberNeed } from '../../model/members.ts'
+import { certificateStateOf, isEnded, type Member, memberNeed } from '../../model/members.ts'
 
 export const stateText = ({ state }: Pick<Member, 'state'>): string => beginningSentence(state)
 
@@ -17,18 +17,35 @@ export function MemberStateMark({ member }: { member: Member }): ReactNode {
   )
 }
 
+/** Why there is no certificate to tell of. */
+export function noCertificate({ state, accepted, joined, certificateFrom }: Member): string {
+  if (state === 'revoked') return 'It was revoked: no certificate of it counts.'
+  if (accepted && joined) return 'The hub has seen no certificate of it signed.'
+  if (accepted) return 'None counts yet: nobody joined under this name since it was accepted.'
+  if (state === 'not accepted yet')
+    return 'None counts yet: one is handed out when its request is approved and the cluster is accepted.'
+  const why = 'None counts: the cluster is not accepted.'
+  return certificateFrom === null ? why : `${why} Accepted again, the one it has counts until it ends.`
+}
+
 /** How long the certificate of a member still counts, and whether it ought to be another by now. */
 export function CertificateEnd({ member }: { member: Member }): ReactNode {
-  const { accepted, certificateUntil } = member
+  const { certificateUntil } = member
   const state = useAtTime((now) => certificateStateOf(member, now))
-  // Of one that is no member nothing is expected.
-  const isLate = accepted && state === 'overdue'
+  const isLate = state === 'overdue'
   const left = useAtTime((now) => formatSpan(Math.abs((certificateUntil ?? now) - now)))
-  if (certificateUntil === null) return <Missing why="the hub has not seen a certificate of it signed" />
+  if (certificateUntil === null)
+    return isEnded(member) ? (
+      <span className="quiet" data-tip={noCertificate(member)}>
+        {member.state}
+      </span>
+    ) : (
+      <Missing why={noCertificate(member)} />
+    )
   if (state === 'ended')
     return (
       <span className="short" data-tip={formatMoment(certificateUntil)}>
-        {accepted && <Warned />}
+        <Warned />
         ended <Age at={certificateUntil} suffix=" ago" />
       </span>
     )

@@ -1,0 +1,52 @@
+import { DECIDED_ANNOTATION, notedDecisionIn } from '#kinds'
+import { type MemberState, seconds } from '#model'
+import { revokedMs } from './certificate-life.ts'
+import { conditionOf, type ManagedCluster } from './objects.ts'
+import { CONDITIONS } from './words.ts'
+
+/** The hub writes its condition that long after a decision at most, as a rule. */
+const SAID_WITHIN_MS = seconds(60)
+
+/** What is said of a cluster that people threw out, or let go: by whom and when, what follows, and what to do. undefined: nobody did */
+export function endedWords(
+  member: ManagedCluster,
+  state: MemberState,
+): { readonly reason: string; readonly message: string } | undefined {
+  const { name, deletionTimestamp } = member.metadata
+  const accepted = conditionOf(member, CONDITIONS.accepted)
+  switch (state) {
+    case 'revoked': {
+      const who = byWhom(member, 'revoke', revokedMs(member))
+      const again = `the cluster must join anew (clusterpulse connect ${name})`
+      const message = `Revoked ${who}: none of its certificates counts again, also where it is accepted; ${again}.`
+      return { reason: 'Revoked', message }
+    }
+    case 'denied': {
+      // Of one that was accepted and cannot be a member its condition says why.
+      if (accepted?.reason === 'Error') return undefined
+      const who = byWhom(member, 'deny', Date.parse(accepted?.lastTransitionTime ?? ''))
+      const hasCome = conditionOf(member, CONDITIONS.joined)?.status === 'True'
+      const again = hasCome
+        ? `\`clusterpulse accept ${name}\` lets it in again`
+        : `\`clusterpulse accept ${name}\` takes that back, and its machine asks anew (clusterpulse connect ${name})`
+      const message = `Denied ${who}: it has no rights on the hub; ${again}.`
+      return { reason: 'HubClusterAdminDenied', message }
+    }
+    case 'detaching': {
+      const deleting = conditionOf(member, CONDITIONS.deleting)
+      const who = byWhom(member, 'detach', Date.parse(deletionTimestamp ?? ''))
+      const left = deleting?.message ?? 'what belongs to it is cleaned up first'
+      return { reason: deleting?.reason ?? 'Detaching', message: `Detached ${who}: ${left}` }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** @param at when it was decided, ms since the Unix epoch: what is noted of another decision does not count */
+function byWhom({ metadata: { annotations } }: ManagedCluster, decision: string, at = Number.NaN): string {
+  const when = Number.isNaN(at) || at === 0 ? '' : ` at ${new Date(at).toISOString().slice(0, 19)}Z`
+  const noted = notedDecisionIn(annotations?.[DECIDED_ANNOTATION])
+  const isOfIt = noted?.decision === decision && Math.abs(noted.at - at) <= SAID_WITHIN_MS
+  return isOfIt ? `by ${noted.by} on the page${when}` : `at the hub's API${when}, by whom tells the audit trail`
+}
