@@ -102,7 +102,7 @@ describe('a hub with a key of its own', () => {
     const refused = start([])
     expect(await refused.ended()).toBe(1)
     expect(refused.stderr()).toMatch(
-      /sealed with the key [0-9a-f]{16}, and no key is at hand\. Nothing is lost: give that key/,
+      /sealed with the key [0-9a-f]{16}, and no key is at hand\. Nothing is lost: give that key.*\(encryption_key_missing\)$/m,
     )
     const other = start([keys.second])
     expect(await other.ended()).toBe(1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { FleetError } from '#model'
+import { codedMessage, FleetError } from '#model'
 import { keepProcessSmall } from '#runtime'
 
 try {
@@ -9,6 +9,6 @@ try {
   await runAgent({ config, warnings, version: process.env.CLUSTERPULSE_VERSION ?? '0.0.0-dev' })
 } catch (error) {
   process.exitCode = 1
-  const text = error instanceof FleetError ? error.message : error instanceof Error ? error.stack : String(error)
+  const text = error instanceof FleetError ? codedMessage(error) : error instanceof Error ? error.stack : String(error)
   process.stderr.write(`clusterpulse-agent: ${text}\n`)
 }

@@ -2,6 +2,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { FleetError } from '#model'
+import { UnknownKeyError } from '#sealing'
 import { failureOf } from './failure.ts'
 
 const thrown = (action: () => unknown): unknown => {
@@ -29,4 +31,15 @@ it('keeps the stack of a mistake of our own', () => {
   expect(failureOf(thrown(() => (undefined as unknown as string).length)).text).toMatch(/TypeError.*\n\s+at /s)
   // A folder that is read says no path.
   expect(failureOf(thrown(() => readFileSync(tmpdir()))).text).toMatch(/EISDIR/)
+})
+
+it('says the code of each of our errors, as the documentation has it, behind the first line', () => {
+  expect(failureOf(new UnknownKeyError('k1', [])).text).toMatch(
+    /^something is sealed with the key k1.* \(encryption_key_missing\)$/,
+  )
+  class TwoLines extends FleetError {
+    readonly code = 'two_lines'
+    readonly retryable = false
+  }
+  expect(failureOf(new TwoLines('one:\n  two')).text).toBe('one: (two_lines)\n  two')
 })

@@ -1,5 +1,5 @@
 import { ApiProblem } from '#http'
-import { FleetError } from '#model'
+import { codedMessage, FleetError } from '#model'
 import { printable } from './terminal.ts'
 
 /** No hub answers at the address: scripts may wait and try again. */
@@ -13,7 +13,7 @@ export interface Failure {
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof ApiProblem) return { text: printable(sentence(error)), status: statusOf(error) }
-  if (error instanceof FleetError) return { text: error.message, status: 1 }
+  if (error instanceof FleetError) return { text: codedMessage(error), status: 1 }
   if (isOfSystem(error)) return { text: printable(refusedBySystem(error)), status: 1 }
   return { text: error instanceof Error ? (error.stack ?? error.message) : String(error), status: 1 }
 }

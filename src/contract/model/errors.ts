@@ -13,6 +13,9 @@ export abstract class FleetError extends Error {
   }
 }
 
+/** What a command says of it: the sentence with the code that the documentation has it under, before the lines that point at a place in a text. */
+export const codedMessage = ({ message, code }: FleetError): string => message.replace(/(?=\n|$)/, ` (${code})`)
+
 /** Something we did not foresee: always a reason to look at the log. */
 export class UnexpectedError extends FleetError {
   override readonly name = 'UnexpectedError'

@@ -66,15 +66,16 @@ async function asks(name: string): Promise<void> {
 
 /** Of one decision: its acts, and what the API was written. */
 async function decided(
-  decide: (what: DecidingOptions) => Promise<unknown>,
-): Promise<{ acts: Decided[]; writes: Decided[]; words: string[] }> {
+  decide: (what: DecidingOptions) => Promise<readonly string[]>,
+): Promise<{ acts: Decided[]; writes: Decided[]; words: string[]; said: readonly string[] }> {
   const [before, first] = [written.length, told.length]
-  await decide({ hub, cluster, did: (act) => void told.push(act) })
+  const said = await decide({ hub, cluster, did: (act) => void told.push(act) })
   const acts = told.slice(first)
   return {
     acts: acts.map(({ act, request }): Decided => [act, request]),
     writes: written.slice(before),
     words: acts.map(({ words }) => words),
+    said,
   }
 }
 
@@ -100,6 +101,7 @@ describe('the acts of a decision', () => {
       ['request_denied', 'two'],
       ['cluster_denied', undefined],
     ])
+    expect(denied.said.at(-1)).toMatch(/^ManagedCluster east stays; to undo: .*accept east.*comes back by itself/)
     await asks('three')
     const revoked = await decided(revoke)
     expect(revoked.acts).toEqual([
@@ -115,6 +117,22 @@ describe('the acts of a decision', () => {
   it('are none where nothing changes', async () => {
     await hub.create(managedClusters, { metadata: { name: cluster }, spec: { hubAcceptsClient: true } })
     expect((await decided(accept)).acts).toEqual([])
+  })
+
+  it('that turns a request down come with what becomes of the cluster, and what undoes it', async () => {
+    const out = { spec: { hubAcceptsClient: false } }
+    await hub.patch(managedClusters, { name: cluster }, out, { kind: 'merge' })
+    for (const name of ['this', 'that']) await asks(name)
+    const one = await decided((what) => refuse({ ...what, request: 'this' }))
+    expect(one.said.at(-1)).toMatch(
+      /^of the requests of east 1 other waits still; cluster east itself is no member, as/,
+    )
+    const outside = await decided(refuse)
+    expect(outside.acts).toEqual([['request_denied', 'that']])
+    expect(outside.said.at(-1)).toMatch(
+      /^cluster east is no member, and has no rights.*stays, until .*detach east.*asks anew \(`clusterpulse connect east`.*accept east/,
+    )
+    expect((await decided(refuse)).said).toEqual(['no request of east waits, and it is no member'])
   })
 })
 

@@ -128,16 +128,34 @@ export async function refuse({
   const waiting = (await requestsOf(hub, cluster)).filter((one) => isOpen(one, member))
   const refused = wanted === undefined ? waiting : [namedOf(cluster, waiting, { wanted })]
   done.push(...(await turnDown({ hub, did, by, member }, refused)))
-  if (wanted !== undefined) return done
+  if (wanted !== undefined) return [...done, restWords(cluster, member, waiting.length - refused.length)]
   if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
-  if (member?.spec?.hubAcceptsClient === true) {
+  const wasMember = member?.spec?.hubAcceptsClient === true
+  if (wasMember) {
     const annotations = decidedAnnotation('deny', by, systemClock.now())
     const body = { metadata: { annotations }, spec: { hubAcceptsClient: false } }
     await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
     done.push(told(did, { act: 'cluster_denied', words: `${cluster} is no member any more; its stream ends` }))
   }
-  if (done.length === 0) done.push(`no request of ${cluster} waits, and it is no member`)
-  return done
+  if (done.length === 0) return [`no request of ${cluster} waits, and it is no member`]
+  return [...done, wasMember ? undoneWords(cluster) : outsideWords(cluster, member)]
+}
+
+const undoneWords = (cluster: string): string =>
+  `ManagedCluster ${cluster} stays; to undo: \`clusterpulse accept ${cluster}\`, and its agent comes back by itself`
+
+/** Of a cluster that never was let in, or was thrown out before. */
+function outsideWords(cluster: string, member: ManagedCluster | undefined): string {
+  const anew = `to let it in after all, its machine asks anew (\`clusterpulse connect ${cluster}\` prints a token), and then \`clusterpulse accept ${cluster}\``
+  if (!member) return `there is no ManagedCluster ${cluster}: nothing else of it is known; ${anew}`
+  return `cluster ${cluster} is no member, and has no rights on the hub; ManagedCluster ${cluster} stays, until \`clusterpulse detach ${cluster}\`; ${anew}`
+}
+
+/** What else there is of a cluster of which one request alone was turned down. */
+function restWords(cluster: string, member: ManagedCluster | undefined, others: number): string {
+  const rest = others === 0 ? 'no other waits' : others === 1 ? '1 other waits still' : `${others} others wait still`
+  const is = member?.spec?.hubAcceptsClient === true ? 'is a member as before' : 'is no member, as before'
+  return `of the requests of ${cluster} ${rest}; cluster ${cluster} itself ${is} (\`clusterpulse deny ${cluster}\` decides about it)`
 }
 
 /**

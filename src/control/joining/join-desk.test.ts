@@ -412,7 +412,10 @@ describe('the desk of a hub', () => {
     expect(waiting()[0]).toMatchObject({ key: expect.stringMatching(/^[0-9a-f]{64}$/), agentVersion: '1.2.3' })
     const [thief] = waiting().filter(({ address }) => address === '10.6.6.6')
     const refused = await refuse({ hub: hub.kube, cluster: name, request: thief?.name ?? '' })
-    expect(refused).toEqual([expect.stringMatching(/is denied \(from 10\.6\.6\.6/)])
+    expect(refused).toEqual([
+      expect.stringMatching(/is denied \(from 10\.6\.6\.6/),
+      expect.stringMatching(/1 other waits still; cluster .* itself is no member, as before/),
+    ])
     await expect.poll(() => waiting().map(({ address }) => address)).toEqual(['10.0.0.1'])
     await expect(refuse({ hub: hub.kube, cluster: name, request: 'none' })).rejects.toThrow(/no request none/)
     await index[Symbol.asyncDispose]()

@@ -78,6 +78,30 @@ describe('rows of requests', () => {
     ...{ requestedAt: 1, missing: ['acceptance'] },
   })
 
+  it('say where each comes from, or by which credential it asked the API itself', () => {
+    const asks = [
+      { name: 'a' },
+      {
+        name: 'b',
+        address: '',
+        username: 'system:serviceaccount:open-cluster-management:agent-registration-bootstrap',
+      },
+      { name: 'c', address: '', username: 'eve' },
+      { name: 'd', address: '', username: '' },
+    ]
+    const served = new SomeMembers(
+      [],
+      asks.map((one) => ({ ...aRequest(one.name), ...one })),
+    )
+    const rows = new MemberRequestRows(served.requests, systemClock).rows(sees('*')).rows
+    expect([...rows.rows()].map(({ values }) => values.from)).toEqual([
+      '10.0.0.1',
+      "the hub's API, account open-cluster-management/agent-registration-bootstrap",
+      "the hub's API, user eve",
+      null,
+    ])
+  })
+
   it('are for administrators, all of one name beside each other', () => {
     const served = new SomeMembers([], [aRequest('east-1'), aRequest('east-2')])
     const rows = new MemberRequestRows(served.requests, systemClock)

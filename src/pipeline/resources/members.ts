@@ -82,6 +82,15 @@ export const members = defineFleetKind<MemberFacts>({
   },
 })
 
+const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/
+
+/** The address of the machine; of one that asked the hub's API by itself, whose is not noted, the credential it used. */
+function fromOf({ address, username }: MemberRequest): string | null {
+  if (address || !username) return address || null
+  const [, namespace, name] = ACCOUNT.exec(username) ?? []
+  return `the hub's API, ${name === undefined ? `user ${username}` : `account ${namespace}/${name}`}`
+}
+
 /** Requests for members' certificates that wait for a decision. */
 export const memberRequests = defineFleetKind<MemberRequest>({
   name: 'memberrequests',
@@ -94,13 +103,20 @@ export const memberRequests = defineFleetKind<MemberRequest>({
   sort: 'member',
   columns: {
     member: { label: 'Asks to be', kind: 'string', read: ({ cluster }) => cluster },
-    address: { label: 'From', kind: 'string', absence: 'unknown', read: ({ address }) => address || null },
+    from: { label: 'From', kind: 'string', absence: 'unknown', read: fromOf },
     key: { label: 'Key (SHA-256)', kind: 'string', absence: 'unknown', read: ({ key }) => key || null },
     requestedAt: {
       ...{ label: 'Asked', kind: 'number', unit: 'time', absence: 'unknown' },
       read: ({ requestedAt }) => requestedAt,
     },
     missing: { label: 'Missing', kind: 'any', read: ({ missing }) => [...missing] },
+    address: {
+      label: 'Address',
+      kind: 'string',
+      isExtra: true,
+      absence: 'unknown',
+      read: ({ address }) => address || null,
+    },
     username: { label: 'User', kind: 'string', isExtra: true, read: ({ username }) => username || null },
     agentVersion: {
       ...{ label: 'Agent', kind: 'string', isVersion: true, isExtra: true, absence: 'unknown' },

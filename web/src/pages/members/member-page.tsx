@@ -14,7 +14,14 @@ import { useMember } from '../../live/use-members.ts'
 import type { Need } from '../../model/cluster.ts'
 import { eventLine } from '../../model/events.ts'
 import { beginningSentence, formatMoment, formatSpan } from '../../model/format.ts'
-import { acceptedSince, certificateStateOf, isEnded, type Member, type MemberCondition, returnOf } from '../../model/members.ts'
+import {
+  acceptedSince,
+  certificateStateOf,
+  isEnded,
+  type Member,
+  type MemberCondition,
+  returnOf,
+} from '../../model/members.ts'
 import { clusterPath, Link, membersPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
