@@ -14,6 +14,64 @@ async function answerTo({ port, caPem }: ApiListener, request: string): Promise<
 
 const asAdmin = 'Host: x\r\nConnection: close\r\nAuthorization: Bearer admin-token\r\n'
 
+const SLOW = { timeout: 20_000 }
+
+describe('watches', () => {
+  const [path, listed] = ['/api/v1/configmaps', '/api/v1/configmaps?watch=1']
+  const member = (cluster: string, agent = 'a1') => ({
+    user: `system:open-cluster-management:${cluster}:${agent}`,
+    groups: [`system:open-cluster-management:${cluster}`],
+  })
+  const reader = { metadata: { name: 'reads' }, rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['*'] }] }
+
+  it('of one member are bounded, whichever of its agents asks, and those of others and of this process are not', async () => {
+    const server = await aServer({ watches: { member: 3, other: 4 } })
+    const rbac = 'rbac.authorization.k8s.io'
+    await server.objects.put({ apiVersion: `${rbac}/v1`, kind: 'ClusterRole', ...reader })
+    await server.objects.put({
+      ...{ apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata: { name: 'reads' } },
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'reads' },
+      subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:authenticated' }],
+    })
+    const { client, listener } = await listening(server)
+    const open = (as: { user: string; groups?: string[] }) => client.stream(listed, { as })
+    const asks = (as: { user: string; groups?: string[] }) => client.ask('GET', path, { query: { watch: '1' }, as })
+    const first = await open(member('east'))
+    await using _two = await open(member('east'))
+    await using _three = await open(member('east', 'a2'))
+    const refused = await asks(member('east', 'a3'))
+    expect([refused.code, refused.headers.get('retry-after')]).toEqual([429, '10'])
+    expect(refused.body).toMatchObject({
+      ...{ kind: 'Status', reason: 'TooManyRequests', details: { retryAfterSeconds: 10 } },
+      message: expect.stringMatching(/^the agents of east have 3 watches open, and may have 3: end some/),
+    })
+    expect(server.watches.refused).toBe(1)
+    // Lists are none, and others have bounds of their own.
+    expect((await client.ask('GET', path, { as: member('east') })).code).toBe(200)
+    await using _west = await open(member('west'))
+    const somebody = { user: 'ann', groups: ['system:authenticated'] }
+    const anns = await Promise.all(Array.from({ length: 4 }, () => open(somebody)))
+    expect((await asks(somebody)).body.message).toMatch(/^ann has 4 watches open, and may have 4/)
+    const admins = await Promise.all(Array.from({ length: 6 }, () => client.stream(listed, {})))
+    const here = new AbortController()
+    const headers = { authorization: 'Bearer viewer-token' }
+    for (let n = 0; n < 6; n++) {
+      const answer = await listener.answer({ method: 'GET', path: listed, headers }, here.signal)
+      expect(answer.status).toBe(200)
+    }
+    here.abort()
+    // One that ends makes room.
+    await first[Symbol.asyncDispose]()
+    await expect
+      .poll(async () => {
+        const query = { watch: '1', timeoutSeconds: '1' }
+        return (await client.ask('GET', path, { query, as: member('east') })).code
+      }, SLOW)
+      .toBe(200)
+    for (const one of [...anns, ...admins]) await one[Symbol.asyncDispose]()
+  }, 60_000)
+})
+
 describe('a request', () => {
   it('acts as another also where that stands behind thousands of other headers', async () => {
     const { listener } = await listening(await aServer())

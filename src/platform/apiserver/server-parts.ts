@@ -7,6 +7,7 @@ import type { Authorizer } from './rbac/index.ts'
 import type { ServedResources } from './served.ts'
 import type { ServiceAccountTokens } from './service-account-tokens.ts'
 import type { VersionedStore } from './store.ts'
+import type { WatchCounts } from './watch-limits.ts'
 
 /**
  * Answers for the kubelet of a node: an object as JSON; undefined: it has no such path.
@@ -34,6 +35,8 @@ export interface ServerParts {
   readonly bookmarkMs: number
   /** what answers behind nodes/{name}/proxy; absent: nothing does */
   readonly nodeProxy?: NodeProxy | undefined
+  /** those that are open, by who watches */
+  readonly watches: WatchCounts
   /** counted since the start */
   readonly counters: { requests: number; slowWatchersCut: number }
   /** the answer to /version */

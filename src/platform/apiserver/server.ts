@@ -25,6 +25,7 @@ import { ServiceAccountTokens } from './service-account-tokens.ts'
 import { memoryStorage, type ObjectStorage } from './storage.ts'
 import { type StoreEvent, VersionedStore } from './store.ts'
 import type { ApiObject } from './types.ts'
+import { WATCH_LIMITS, WatchCounts, type WatchLimits } from './watch-limits.ts'
 
 const CRDS = 'apiextensions.k8s.io/customresourcedefinitions'
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
@@ -61,6 +62,8 @@ export interface ApiServerOptions {
   readonly observer?: WriteObserver
   /** what events may take; default: they stay, and have no bound */
   readonly events?: EventLimits
+  /** watches of one caller at a time; default: `WATCH_LIMITS` */
+  readonly watches?: WatchLimits
   /** how objects of kinds with several versions are turned from one into the other; without, only their apiVersion changes */
   readonly converters?: readonly VersionConverter[]
 }
@@ -91,6 +94,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
   readonly admission: AdmissionRules
   readonly observer: WriteObserver | undefined
   readonly runsWorkloads: boolean
+  readonly watches: WatchCounts
   /** counted since the start */
   readonly counters = { requests: 0, slowWatchersCut: 0 }
   readonly versionInfo: object
@@ -105,6 +109,7 @@ export class ApiServer implements ServerParts, AsyncDisposable {
     this.clock = options.clock ?? systemClock
     this.logger = (options.logger ?? silentLogger).child({ apiserver: this.name })
     this.bookmarkMs = options.bookmarkMs ?? 30_000
+    this.watches = new WatchCounts(options.watches ?? WATCH_LIMITS)
     this.#converters = options.converters ?? []
     setMaxListeners(0, this.#closing.signal) // every watch ends with it
     this.versionInfo = versionInfo(options.version)

@@ -39,7 +39,7 @@ function seenAs(event: StoreEvent, matches: Predicate): EventType | undefined {
 /**
  * Streams changes until the client leaves, its time is over, it reads too slowly, or may watch no more: that is looked at before
  * anything is sent.
- * @throws ApiError Expired before anything is sent, where the version asked for is forgotten.
+ * @throws ApiError before anything is sent: Expired where the version asked for is forgotten, TooManyRequests
  */
 export async function watchResource(
   call: Call,
@@ -47,6 +47,17 @@ export async function watchResource(
   resource: Resource,
   query: WatchQuery,
 ): Promise<void> {
+  const { server, request, user } = call
+  // What this very process watches is its own to bound.
+  const leave = request.socket ? server.watches.open(user) : () => undefined
+  try {
+    await streamed(call, how, resource, query)
+  } finally {
+    leave()
+  }
+}
+
+async function streamed(call: Call, how: Representation, resource: Resource, query: WatchQuery): Promise<void> {
   const { server, response } = call
   const { store } = server
   const write = eventWriter(call, how, resource)
