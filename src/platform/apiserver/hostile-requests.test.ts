@@ -18,10 +18,9 @@ const SLOW = { timeout: 20_000 }
 
 describe('watches', () => {
   const [path, listed] = ['/api/v1/configmaps', '/api/v1/configmaps?watch=1']
-  const member = (cluster: string, agent = 'a1') => ({
-    user: `system:open-cluster-management:${cluster}:${agent}`,
-    groups: [`system:open-cluster-management:${cluster}`],
-  })
+  const acting = (user: string, group: string) => ({ 'impersonate-user': user, 'impersonate-group': group })
+  const member = (cluster: string, agent = 'a1') =>
+    acting(`system:open-cluster-management:${cluster}:${agent}`, `system:open-cluster-management:${cluster}`)
   const reader = { metadata: { name: 'reads' }, rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['*'] }] }
 
   it('of one member are bounded, whichever of its agents asks, and those of others and of this process are not', async () => {
@@ -34,8 +33,9 @@ describe('watches', () => {
       subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:authenticated' }],
     })
     const { client, listener } = await listening(server)
-    const open = (as: { user: string; groups?: string[] }) => client.stream(listed, { as })
-    const asks = (as: { user: string; groups?: string[] }) => client.ask('GET', path, { query: { watch: '1' }, as })
+    const open = (headers: Record<string, string>) => client.stream(listed, { headers })
+    const query = { watch: '1', timeoutSeconds: '1' }
+    const asks = (headers: Record<string, string>) => client.ask('GET', path, { query, headers })
     const first = await open(member('east'))
     await using _two = await open(member('east'))
     await using _three = await open(member('east', 'a2'))
@@ -47,9 +47,9 @@ describe('watches', () => {
     })
     expect(server.watches.refused).toBe(1)
     // Lists are none, and others have bounds of their own.
-    expect((await client.ask('GET', path, { as: member('east') })).code).toBe(200)
+    expect((await client.ask('GET', path, { headers: member('east') })).code).toBe(200)
     await using _west = await open(member('west'))
-    const somebody = { user: 'ann', groups: ['system:authenticated'] }
+    const somebody = acting('ann', 'system:authenticated')
     const anns = await Promise.all(Array.from({ length: 4 }, () => open(somebody)))
     expect((await asks(somebody)).body.message).toMatch(/^ann has 4 watches open, and may have 4/)
     const admins = await Promise.all(Array.from({ length: 6 }, () => client.stream(listed, {})))
@@ -62,12 +62,7 @@ describe('watches', () => {
     here.abort()
     // One that ends makes room.
     await first[Symbol.asyncDispose]()
-    await expect
-      .poll(async () => {
-        const query = { watch: '1', timeoutSeconds: '1' }
-        return (await client.ask('GET', path, { query, as: member('east') })).code
-      }, SLOW)
-      .toBe(200)
+    await expect.poll(async () => (await asks(member('east'))).code, SLOW).toBe(200)
     for (const one of [...anns, ...admins]) await one[Symbol.asyncDispose]()
   }, 60_000)
 })
