@@ -16,3 +16,20 @@ describe('errorOfConnection', () => {
   it('tells what the network gave up from it', () =>
     expect(failed('ETIMEDOUT').message).toContain('did not answer in time (ETIMEDOUT)'))
 })
+
+describe('a name that the DNS of a cluster alone knows', () => {
+  const unresolved = (endpoint: string) =>
+    errorOfConnection('GET /version', endpoint, Object.assign(new Error('no'), { code: 'ENOTFOUND' })).message
+
+  it.each(['https://kubernetes.default.svc', 'https://kubernetes.default.svc.cluster.local:443', 'https://kubernetes'])(
+    'is said to be one where it is asked for outside of pods: %s',
+    (endpoint) =>
+      expect(unresolved(endpoint)).toMatch(
+        /known in the pods of its own cluster alone.*kubeconfig whose server is the/,
+      ),
+  )
+  it.each(['https://api.example:6443', 'https://kubernetes.example', 'https://svc.example'])(
+    'is not every other one: %s',
+    (endpoint) => expect(unresolved(endpoint)).toMatch(/cannot be resolved \(ENOTFOUND\); check the address and DNS/),
+  )
+})

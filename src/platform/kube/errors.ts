@@ -232,6 +232,9 @@ export function errorOfConnection(call: string, endpoint: string, cause: unknown
   return new KubeError(reason, `${call}: ${why}`, { cause })
 }
 
+/** A name that the DNS of a cluster gives its Services. */
+const OF_PODS = /^(https?:\/\/)?(kubernetes(\.default)?|[a-z0-9.-]+\.svc(\.[a-z0-9.-]+)?)(:\d+)?(\/|$)/
+
 function connectionTrouble(code: string, endpoint: string, cause: unknown): [KubeErrorReason, string] {
   if (UNTRUSTED.has(code)) {
     return ['tls', `the certificate of ${endpoint} is not signed by a known CA; give the cluster's ca.crt (${code})`]
@@ -253,6 +256,11 @@ function connectionTrouble(code: string, endpoint: string, cause: unknown): [Kub
     return ['tls', `no TLS connection to ${endpoint} (${code})`]
   }
   if (cause instanceof AddressRefusedError) return ['unreachable', cause.message]
+  if ((code === 'ENOTFOUND' || code === 'EAI_AGAIN') && OF_PODS.test(endpoint))
+    return [
+      'unreachable',
+      `the name of ${endpoint} is known in the pods of its own cluster alone, and cannot be resolved here (${code}); outside of them give a kubeconfig whose server is the address by which this machine reaches the API`,
+    ]
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
     return ['unreachable', `the name of ${endpoint} cannot be resolved (${code}); check the address and DNS`]
   }
