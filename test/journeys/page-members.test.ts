@@ -174,7 +174,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByRole('button', { name: 'Revoke…' }).click()
       await dialog(page).getByRole('button', { name: 'Revoke edge-3' }).click()
       await shown(certificate).toContain('It was revoked: no certificate of it counts.')
-      const said = page.getByRole('status').getByText(/Revoked by ann on the page at .*must join anew/)
+      const said = page.getByRole('status').getByText(/Revoked by ada on the page at .*must join anew/)
       await said.waitFor()
       await page.goto(`${base}/members`)
       await shown(page.locator('tbody tr').filter({ hasText: 'edge-3' })).toMatch(/Revoked[\s\S]*revoked/)
