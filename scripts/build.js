@@ -69,7 +69,9 @@ if ((all || what.has('web')) && existsSync(join(root, 'web/vite.config.ts'))) {
 function assertLean({ outputs }) {
   const allowed =
     /^src\/(contract\/|platform\/(runtime|kube|outbound)\/|pipeline\/(collect|expression|metricsource|resources|agent)\/|apps\/(agent\/|(inventory-settings|webhooks-config)\.ts))/
-  const later = ['src/apps/agent/inventory.ts', 'src/apps/agent/inventory-api.ts']
+  const later = ['inventory', 'inventory-api', 'inventory-reviews', 'leadership'].map(
+    (name) => `src/apps/agent/${name}.ts`,
+  )
   const isLater = (file) => later.includes(outputs[file]?.entryPoint)
   const reached = new Set()
   const visit = (file) => {

@@ -29,6 +29,7 @@ it.skipIf(missing !== '')(`the folder of a cluster, as the guide writes it, name
   const objects = parseAllDocuments(stdout).map((document) => document.toJS() as Made)
   expect(objects.find(({ kind }) => kind === 'ConfigMap')?.data).toEqual({
     CLUSTER_NAME: 'west',
+    LEADER_ELECT: 'true',
     SINK_ALLOW_PRIVATE: 'true',
     WEBHOOKS_ENABLED: 'true',
   })

@@ -67,14 +67,38 @@ async function startCluster(name: Name): Promise<void> {
   await writeFile(cluster.agent, JSON.stringify(config))
 }
 
+const agentEnv = (name: Name) => ({
+  CLUSTER_NAME: name,
+  KUBECONFIG: of(name).agent,
+  BUFFER_DIR: of(name).folder,
+  HEALTH_ADDRESS: '127.0.0.1:0',
+  SINK_ALLOW_LOOPBACK: 'true',
+})
+
+/** One of several agents of `west`. Other than in a cluster, each is on this machine; times are short. */
+function startReplica(nth: number): Running {
+  const times = { LEADER_ELECT_LEASE: '6s', LEADER_ELECT_DEADLINE: '4s', LEADER_ELECT_RETRY: '250ms' }
+  const BUFFER_DIR = join(folder, `replica-${nth}`)
+  return clusterpulse(['agent'], { env: { ...agentEnv('west'), ...times, BUFFER_DIR, LEADER_ELECT: 'true' } })
+}
+
+/** What a replica says of itself at `path`. */
+async function probe(
+  replica: Running,
+  path: string,
+): Promise<{ status: number; leading?: boolean; standsBy?: string }> {
+  const port = /"port":(\d+),.*serves \/healthz/.exec(replica.stderr())?.[1]
+  if (port === undefined) return { status: 0 }
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+  return { ...((await answer.json()) as object), status: answer.status }
+}
+const expectLeading = (replica: Running) =>
+  expect.poll(() => probe(replica, '/healthz'), { timeout: 60_000 }).toMatchObject({ leading: true })
+
 function startAgent(name: Name): Running {
   const agent = clusterpulse(['agent'], {
     env: {
-      CLUSTER_NAME: name,
-      KUBECONFIG: of(name).agent,
-      BUFFER_DIR: of(name).folder,
-      HEALTH_ADDRESS: '127.0.0.1:0',
-      SINK_ALLOW_LOOPBACK: 'true',
+      ...agentEnv(name),
       ...(name === 'west' && {
         WEBHOOKS_ENABLED: 'true',
         WEBHOOKS_HOST: '127.0.0.1',
@@ -181,6 +205,49 @@ describe.skipIf(missing !== undefined)(
         await expectRows(['east/shop/b=on', 'west/shop/a=on', 'west/shop/b=off', `west/shop/c=${turn}`])
       }
       expect((await postgres.counts('inventory')).deleted).toBe(before.deleted)
+    }, 400_000)
+
+    it('have one writer among their replicas, and another goes on where that one is gone or was away for too long', async () => {
+      await agents.get('west')?.kill('SIGTERM')
+      const others = ['east/shop/b=on', 'west/shop/a=on', 'west/shop/b=off']
+      const before = await postgres.counts('inventory')
+      await using first = startReplica(1)
+      await expectLeading(first)
+      await using second = startReplica(2)
+      await expect.poll(() => probe(second, '/readyz'), { timeout: 60_000 }).toMatchObject({ status: 200 })
+      const holder = await admin(
+        'west',
+        'get lease clusterpulse-agent -n clusterpulse-agent -o jsonpath={.spec.holderIdentity}',
+      )
+      const standsBy = expect.stringContaining(holder)
+      await expect
+        .poll(() => probe(second, '/healthz'), { timeout: 60_000 })
+        .toMatchObject({ leading: false, standsBy })
+      await admin('west', 'apply -f -', configMap('c', 'first'))
+      await expectRows([...others, 'west/shop/c=first'])
+
+      // It stands still, as on a machine that hangs, and has missed its time when it goes on.
+      process.kill(first.pid, 'SIGSTOP')
+      await expectLeading(second)
+      await admin('west', 'apply -f -', configMap('c', 'second'))
+      await expectRows([...others, 'west/shop/c=second'])
+      process.kill(first.pid, 'SIGCONT')
+      expect(await first.ended()).toBe(1)
+      expect(first.stderr()).toContain('the lease is lost')
+
+      await using third = startReplica(3)
+      await second.kill('SIGKILL')
+      await expectLeading(third)
+      await admin('west', 'apply -f -', configMap('c', 'third'))
+      await expectRows([...others, 'west/shop/c=third'])
+      expect((await postgres.counts('inventory')).deleted).toBe(before.deleted)
+      await third.kill('SIGTERM')
+      const left = await admin(
+        'west',
+        'get lease clusterpulse-agent -n clusterpulse-agent -o jsonpath={.spec.holderIdentity}',
+      )
+      expect(left).toBe('')
+      startAgent('west')
     }, 400_000)
 
     it('are asked by the API server whether an object can be used, and keep nobody from writing while they are away', async () => {

@@ -27,15 +27,18 @@ beforeAll(async () => {
     logLevel: 'error',
     outdir: 'agent',
   })
-  const inventory = Object.keys(metafile.outputs).find(
-    (file) => metafile.outputs[file]?.entryPoint === 'src/apps/agent/inventory.ts',
+  const inventory = ['inventory', 'inventory-reviews', 'leadership'].map(
+    (name) =>
+      Object.keys(metafile.outputs).find(
+        (file) => metafile.outputs[file]?.entryPoint === `src/apps/agent/${name}.ts`,
+      ) ?? '',
   )
   // main.ts loads the rest of the agent itself, before anything else.
   const app = Object.keys(metafile.outputs).find(
     (file) => metafile.outputs[file]?.entryPoint === 'src/apps/agent/index.ts',
   )
   atStart = loadedBy(metafile, ['agent/agent.js', app ?? ''])
-  withInventory = loadedBy(metafile, [inventory ?? ''])
+  withInventory = loadedBy(metafile, inventory)
 })
 
 /** Everything that these import, but for what is imported later. */
@@ -71,7 +74,7 @@ function loadedBy({ outputs }: Metafile, entries: readonly string[]): Loaded {
 const ALLOWED =
   /^src\/(contract\/(model|path|wire)|platform\/(runtime|kube|outbound)|pipeline\/(collect|expression|metricsource|resources|agent)|apps\/agent)\/[^.]+(\.[^.]+)*\.ts$|^src\/apps\/(inventory-settings|webhooks-config)\.ts$/
 const ALLOWED_OF_INVENTORY =
-  /^src\/(contract\/(model|path|kinds)|platform\/(runtime|kube|outbound|controller|webhooks|authority)|pipeline\/(collect|extract|sinks|inventory)|control\/certificates|apps\/agent)\/|^src\/apps\/(inventory-(config|settings|webhooks)|webhooks-config)\.ts$/
+  /^src\/(contract\/(model|path|kinds)|platform\/(runtime|kube|outbound|controller|webhooks|authority)|pipeline\/(collect|extract|sinks|inventory)|control\/certificates|apps\/agent)\/|^src\/apps\/(inventory-(config|settings|webhooks)|served-webhooks|webhooks-config)\.ts$/
 
 describe('the bundle of the agent', () => {
   it('holds no code of the hub', () => {

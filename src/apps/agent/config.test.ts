@@ -36,6 +36,15 @@ describe('the configuration of the agent', () => {
     expect(readAgentConfig({ CLUSTER_NAME: 'west' }).warnings).toEqual([])
   })
 
+  it('is the only replica unless told otherwise, and gives up leading before another may begin', () => {
+    expect(read({}).leaderElection).toBeUndefined()
+    const on = { LEADER_ELECT: 'true', NAMESPACE: 'team-a' }
+    const usual = { namespace: 'team-a', leaseMs: 60_000, renewDeadlineMs: 40_000, retryMs: 5000 }
+    expect(read(on).leaderElection).toEqual(usual)
+    const bad = { CLUSTER_NAME: 'west', ...on, LEADER_ELECT_DEADLINE: '60s', LEADER_ELECT_RETRY: '60s' }
+    expect(faults(bad)).toMatch(/DEADLINE must be shorter than LEADER_ELECT_LEASE[\s\S]*RETRY must be shorter/)
+  })
+
   it('serves its inventory to nobody, and where it is told to only to whom the cluster knows', () => {
     expect(read({}).inventoryApi).toBeUndefined()
     const on = { INVENTORY_HTTP_ENABLED: 'true' }

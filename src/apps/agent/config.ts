@@ -40,6 +40,15 @@ export interface AgentConfig {
   readonly inventoryApi: InventoryApiConfig | undefined
   /** where the API server of the cluster is answered about objects of inventory; undefined: it asks nobody */
   readonly webhooks: (WebhooksConfig & { readonly namespace: string }) | undefined
+  /** undefined: this process is the only one of its kind */
+  readonly leaderElection:
+    | {
+        readonly namespace: string
+        readonly leaseMs: number
+        readonly renewDeadlineMs: number
+        readonly retryMs: number
+      }
+    | undefined
   readonly intervalMs: number
   readonly operatorScanIntervalMs: number
   readonly buffer: { readonly directory: string; readonly maxBytes: number; readonly maxAgeMs: number }
@@ -125,7 +134,7 @@ function describeAgent(read: ConfigReader, env: Env): AgentConfig {
   const answers = webhooks(read, 'agent')
   const namespace = read.text('NAMESPACE', {
     default: 'clusterpulse-agent',
-    meaning: 'namespace of the agent: of the Secret and the Service of its webhooks',
+    meaning: 'namespace of the agent: of its Lease, and of the Secret and the Service of its webhooks',
   })
   const hasToken = tokenFile !== undefined || token !== undefined || tls?.certFile !== undefined
   const hub = ingesterAddress ?? (hasToken ? 'ingester:9443' : undefined)
@@ -147,6 +156,7 @@ function describeAgent(read: ConfigReader, env: Env): AgentConfig {
         meaning: 'of `clusterpulse join`: its token, where no argument gives it; not needed once it was shown',
       }),
     ),
+    leaderElection: leaderElection(read, namespace),
     ...optional('identitySecret', identitySecret(read)),
     rights: agentRights(read),
     intervalMs,
@@ -182,6 +192,36 @@ function describeAgent(read: ConfigReader, env: Env): AgentConfig {
       read.optionalText('KUBECONTEXT', { meaning: 'context of the kubeconfig; without it its current one' }),
     ),
   }
+}
+
+function leaderElection(read: ConfigReader, namespace: string): AgentConfig['leaderElection'] {
+  const isOn = read.flag('LEADER_ELECT', {
+    default: false,
+    meaning:
+      'of several replicas only the holder of the Lease `clusterpulse-agent` in NAMESPACE collects and writes; the others stand by, and one that loses it ends',
+  })
+  const leaseMs = read.duration('LEADER_ELECT_LEASE', {
+    default: '60s',
+    min: '2s',
+    max: '1h',
+    meaning: 'how long the others leave a silent leader its lease',
+  })
+  const renewDeadlineMs = read.duration('LEADER_ELECT_DEADLINE', {
+    default: '40s',
+    min: '1s',
+    max: '1h',
+    meaning:
+      'how long a leader goes on without a renewal, such as while the API server is away; shorter than the lease',
+  })
+  const retryMs = read.duration('LEADER_ELECT_RETRY', {
+    default: '5s',
+    min: '100ms',
+    max: '1h',
+    meaning: 'time between two attempts to take or renew the lease; shorter than the deadline',
+  })
+  if (renewDeadlineMs >= leaseMs) read.fault('LEADER_ELECT_DEADLINE must be shorter than LEADER_ELECT_LEASE')
+  if (retryMs >= renewDeadlineMs) read.fault('LEADER_ELECT_RETRY must be shorter than LEADER_ELECT_DEADLINE')
+  return isOn ? { namespace, leaseMs, renewDeadlineMs, retryMs } : undefined
 }
 
 function identitySecret(read: ConfigReader): AgentConfig['identitySecret'] {

@@ -3,13 +3,13 @@ import type { KubeClient } from '#kube'
 import type { ClusterName, RowFeed } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { CollectionSettings } from '../inventory-settings.ts'
-import type { AgentConfig } from './config.ts'
 
 /** What inventory of a cluster needs to run. */
 export interface InventoryRunOptions {
   readonly settings: CollectionSettings
-  readonly webhooks: AgentConfig['webhooks']
   readonly cluster: ClusterName
+  /** who writes, in sinks: the same after a restart, and of all replicas of one agent */
+  readonly process: string
   readonly kube: KubeClient
   /** private folder for what sinks keep */
   readonly directory: string
@@ -20,8 +20,11 @@ export interface InventoryRunOptions {
 
 /** How inventory is doing, for probes. */
 export interface InventoryReport {
-  /** `waiting`: the cluster does not have its kinds, or does not let us read them; `reading`: first lists are on their way */
-  readonly phase: 'waiting' | 'reading' | 'running'
+  /**
+   * `waiting`: the cluster does not have its kinds, or does not let us read them; `standby`: another replica collects; `reading`: first
+   * lists are on their way
+   */
+  readonly phase: 'waiting' | 'standby' | 'reading' | 'running'
   readonly message?: string
 }
 

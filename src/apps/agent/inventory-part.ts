@@ -1,14 +1,20 @@
 import { isKubeError, type KubeClient, type OwnedKubeClient, type Resource } from '#kube'
 import { FleetError, INVENTORY, type RowFeed, type RowsRead, seconds, systemClock } from '#model'
 import type { Part } from '#runtime'
+import type { ServedWebhooks } from '../served-webhooks.ts'
+import type { AgentConfig } from './config.ts'
 import type { InventoryApiConfig } from './inventory-api-config.ts'
 import type { InventoryReport, InventoryRunOptions, RunningInventory } from './inventory-options.ts'
+import type { Leadership } from './leadership.ts'
 
 export interface InventoryPartOptions extends Omit<InventoryRunOptions, 'kube' | 'signal'> {
   /** a client of the cluster, of our own */
   readonly connect: () => Promise<OwnedKubeClient>
   /** where it is served; undefined: nowhere */
   readonly api?: InventoryApiConfig
+  readonly webhooks: AgentConfig['webhooks']
+  /** which replica collects and writes; undefined: there is one */
+  readonly leadership: Leadership | undefined
 }
 
 export interface InventoryPart {
@@ -40,8 +46,8 @@ const KINDS = [
 ]
 
 /**
- * Inventory as a part of the agent: waits until the cluster has its kinds, and only then loads what it takes. Needs no hub, and nothing
- * of the hub's stops it.
+ * Inventory as a part of the agent: waits until the cluster has its kinds, and only then loads what it takes; of several replicas each
+ * answers, and one collects. Needs no hub, and nothing of the hub's stops it.
  */
 export function inventoryPart(options: InventoryPartOptions): InventoryPart {
   const logger = options.logger.child({ part: 'inventory' })
@@ -49,6 +55,8 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
   let report: InventoryReport = { phase: 'waiting', message: 'it is starting' }
   let kube: OwnedKubeClient | undefined
   let inventory: RunningInventory | undefined
+  let reviews: ServedWebhooks | undefined
+  let isStandby = false
   let running: Promise<void> | undefined
   let api: AsyncDisposable | undefined
   let nothing: Nothing = { outcome: 'unreachable', code: 'not_collected', message: 'inventory is starting' }
@@ -62,6 +70,17 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
     if (missing !== undefined) {
       nothing = missing
       return missing.message
+    }
+    const { settings, webhooks, leadership } = options
+    if (webhooks && !reviews) {
+      const { answerReviews } = await import('./inventory-reviews.ts')
+      reviews = await answerReviews({ webhooks, settings, kube: client, logger, signal: stop.signal })
+    }
+    if (leadership) {
+      isStandby = true
+      await leadership.won(stop.signal)
+      isStandby = false
+      if (stop.signal.aborted) return 'it is stopping'
     }
     const { openInventory } = await import('./inventory.ts')
     inventory = await openInventory({ ...options, kube: client, logger, signal: stop.signal })
@@ -88,7 +107,13 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
       if (!inventory) await systemClock.sleep(LOOK_EVERY_MS, stop.signal)
     }
   }
-  const reported = () => (inventory ? inventory.report() : report)
+  const reported = (): InventoryReport => {
+    if (isStandby) return { phase: 'standby', message: options.leadership?.waitsFor() ?? '' }
+    const found = reviews?.fault()
+    const now = inventory?.report() ?? report
+    if (found === undefined || now.message !== undefined) return now
+    return { ...now, message: `the API server is not answered about objects of inventory: ${found}` }
+  }
   const readable = () => {
     const view = inventory?.view()
     return view ? { view } : { message: reported().message ?? 'it is starting' }
@@ -118,6 +143,7 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
         stop.abort()
         await api?.[Symbol.asyncDispose]()
         await running
+        await reviews?.part.stop()
         await inventory?.[Symbol.asyncDispose]()
         await kube?.[Symbol.asyncDispose]()
       },

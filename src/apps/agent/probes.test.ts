@@ -43,6 +43,23 @@ describe('the probes of an agent', () => {
     await expect(readiness()).rejects.toThrow()
   })
 
+  it('take a replica that stands by as ready, and say for whom', async () => {
+    const leadership = { isLeading: false, waitsFor: () => 'another replica of this agent leads: a-1' }
+    const inventory = () => ({ phase: 'standby' as const })
+    const probes = beside(true)
+    await probes.start()
+    const ask = async (path: string) => (await fetch(`http://127.0.0.1:${probes.port}${path}`)).json()
+    for (const hasHub of [true, false]) {
+      probes.tellOf({ status: () => undefined, inventory, leadership, hasHub })
+      expect(await ask('/readyz')).toMatchObject({ status: 'ready' })
+      expect(await ask('/healthz')).toMatchObject({ leading: false, standsBy: leadership.waitsFor() })
+    }
+    probes.tellOf({ status: () => undefined, leadership: { ...leadership, isLeading: true } })
+    expect(await ask('/readyz')).toMatchObject({ status: 'not ready' })
+    expect(await ask('/healthz')).toMatchObject({ leading: true })
+    await probes.stop()
+  })
+
   it('say which port is taken, where it was asked for', async () => {
     await expect(beside(false).start()).rejects.toThrow(
       `port ${taken} is taken by another program; choose another with HEALTH_ADDRESS`,

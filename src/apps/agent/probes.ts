@@ -5,6 +5,7 @@ import { FleetError } from '#model'
 import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, type Part } from '#runtime'
 import type { AgentConfig } from './config.ts'
 import type { InventoryReport } from './inventory-options.ts'
+import type { Leadership } from './leadership.ts'
 
 /** What the answers are about. */
 export interface Probed {
@@ -12,6 +13,8 @@ export interface Probed {
   readonly status: () => AgentStatus | undefined
   /** how inventory is doing; absent: it is not collected */
   readonly inventory?: () => InventoryReport
+  /** whether it leads among its replicas; absent: it is the only one */
+  readonly leadership?: Pick<Leadership, 'isLeading' | 'waitsFor'>
   /** false: inventory alone says whether we are ready. Default true */
   readonly hasHub?: boolean
   /** for people, where there is no agent yet; default: nothing was collected yet */
@@ -46,14 +49,15 @@ export interface Probes extends Part {
 
 /**
  * `/healthz`: the process lives; it also tells of a disk that takes nothing, which a restart would not cure. `/readyz`: one
- * round was collected, whether the hub answers or not; without a hub: inventory runs, or waits for what it says. `/metrics`: the
- * Prometheus text format.
+ * round was collected, whether the hub answers or not; without a hub: inventory runs, or waits for what it says; a replica that stands
+ * by for another one is ready. `/metrics`: the Prometheus text format.
  */
 export function agentProbes({ address, metrics, logger, version, ...options }: ProbesOptions): Probes {
   let { about } = options
   let at: number | undefined
   const isReady = () => {
-    const { status, inventory, hasHub = true } = about
+    const { status, inventory, leadership, hasHub = true } = about
+    if (leadership && !leadership.isLeading) return true
     const { collection } = status() ?? {}
     return hasHub
       ? collection !== undefined && collection.rounds > collection.failedRounds
@@ -62,13 +66,15 @@ export function agentProbes({ address, metrics, logger, version, ...options }: P
   const handler: RequestListener = (request, response) => {
     const answer = (code: number, body: object) =>
       response.writeHead(code, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
-    const { status, waitsFor, inventory, hasHub = true } = about
+    const { status, waitsFor, inventory, leadership, hasHub = true } = about
     const now = status()
     switch (request.url?.split('?')[0]) {
       case '/healthz':
         answer(200, {
           ...{ status: now?.buffer.fault === undefined ? 'ok' : 'degraded', version },
           ...(now && facts(now)),
+          ...(leadership && { leading: leadership.isLeading }),
+          ...(leadership && !leadership.isLeading && { standsBy: leadership.waitsFor() }),
           ...(inventory && { inventory: inventory() }),
         })
         return

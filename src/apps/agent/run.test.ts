@@ -91,36 +91,43 @@ async function heldLine(to: number, bytes: number) {
 }
 
 describe('the program of the agent', () => {
-  it('collects from a cluster, delivers to a hub, answers probes, and ends cleanly on a signal', async () => {
-    await using fleet = await simulateFleet(scenarios.plain({ clusters: 1, nodes: 3, pods: 20 }))
-    const hub = new MemoryHub({ cluster: parseClusterName('sim-001'), now: () => Date.now() })
-    await using served = await serveHub(hub)
-    const kubeconfig = join(directory, 'kubeconfig')
-    await writeFile(kubeconfig, kubeconfigOf(fleet.clusters))
-    const env = { INGESTER_ADDRESS: `127.0.0.1:${served.port}`, KUBECONFIG: kubeconfig, COLLECT_INTERVAL: '1s' }
-    const { child, said, port } = start({ ...env, COLLECTOR_TOKEN: 'very-secret' })
-    const closed = once(child, 'close')
-    try {
-      await vi.waitFor(() => expect(hub.arrivals.size, said()).toBeGreaterThan(1), 20_000)
-      const [first] = hub.arrivals.values()
-      expect(first?.view.node?.size).toBe(3)
-      const get = async (path: string) => {
-        const answer = await fetch(`http://127.0.0.1:${port()}${path}`)
-        return { status: answer.status, text: await answer.text() }
+  it.each([
+    ['as it is', {}],
+    ['as the leader of its replicas', { LEADER_ELECT: 'true', NAMESPACE: 'default' }],
+  ])(
+    'collects from a cluster, delivers to a hub, answers probes, and ends cleanly on a signal, %s',
+    async (_, more) => {
+      await using fleet = await simulateFleet(scenarios.plain({ clusters: 1, nodes: 3, pods: 20 }))
+      const hub = new MemoryHub({ cluster: parseClusterName('sim-001'), now: () => Date.now() })
+      await using served = await serveHub(hub)
+      const kubeconfig = join(directory, 'kubeconfig')
+      await writeFile(kubeconfig, kubeconfigOf(fleet.clusters))
+      const env = { INGESTER_ADDRESS: `127.0.0.1:${served.port}`, KUBECONFIG: kubeconfig, COLLECT_INTERVAL: '1s' }
+      const { child, said, port } = start({ ...env, ...more, COLLECTOR_TOKEN: 'very-secret' })
+      const closed = once(child, 'close')
+      try {
+        await vi.waitFor(() => expect(hub.arrivals.size, said()).toBeGreaterThan(1), 20_000)
+        const [first] = hub.arrivals.values()
+        expect(first?.view.node?.size).toBe(3)
+        const get = async (path: string) => {
+          const answer = await fetch(`http://127.0.0.1:${port()}${path}`)
+          return { status: answer.status, text: await answer.text() }
+        }
+        expect(await get('/healthz')).toMatchObject({ status: 200, text: expect.stringContaining('"hub":"connected"') })
+        expect(await get('/readyz')).toMatchObject({ status: 200 })
+        const { text } = await get('/metrics')
+        expect(text).toMatch(/^clusterpulse_agent_connected 1$/m)
+        expect(text).toMatch(/^clusterpulse_agent_buffer_batches \d+$/m)
+        expect(await get('/')).toMatchObject({ status: 404 })
+      } finally {
+        child.kill('SIGTERM')
       }
-      expect(await get('/healthz')).toMatchObject({ status: 200, text: expect.stringContaining('"hub":"connected"') })
-      expect(await get('/readyz')).toMatchObject({ status: 200 })
-      const { text } = await get('/metrics')
-      expect(text).toMatch(/^clusterpulse_agent_connected 1$/m)
-      expect(text).toMatch(/^clusterpulse_agent_buffer_batches \d+$/m)
-      expect(await get('/')).toMatchObject({ status: 404 })
-    } finally {
-      child.kill('SIGTERM')
-    }
-    expect(await closed).toEqual([0, null])
-    expect(said()).not.toContain('very-secret')
-    expect(hub.received).toHaveLength(1)
-  }, 40_000)
+      expect(await closed).toEqual([0, null])
+      expect(said()).not.toContain('very-secret')
+      expect(hub.received).toHaveLength(1)
+    },
+    40_000,
+  )
 
   it('ends its first round in peace where a plan with another limit comes in the midst of it', async () => {
     await using fleet = await simulateFleet(scenarios.plain({ clusters: 1, nodes: 300, pods: 900 }))

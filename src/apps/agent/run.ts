@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import {
   Agent,
@@ -32,11 +33,13 @@ import {
   type Logger,
   Metrics,
   type Part,
+  type RunningParts,
   startParts,
 } from '#runtime'
 import type { JoinText } from '#wire'
 import type { AgentConfig } from './config.ts'
 import { inventoryPart, noInventory } from './inventory-part.ts'
+import type { Leadership } from './leadership.ts'
 import { agentProbes, type Probes } from './probes.ts'
 
 export interface RunOptions {
@@ -80,13 +83,16 @@ export async function runAgent({ config, warnings, version, member, ...options }
   let agent: Agent | undefined
   let kube: ClientByTimeout | undefined
   const userAgent = `clusterpulse-agent/${version}`
-  const joined = member && keptMember(member, { version, userAgent, logger })
+  let joined: ReturnType<typeof keptMember> | undefined
   const name = agentName()
   const { ingesterAddress } = config
   const hasHub = member !== undefined || ingesterAddress !== undefined
+  const leadership = config.leaderElection && (await leadershipOf(config, config.leaderElection, { name, logger }))
   const inventory =
     config.inventory &&
     inventoryPart({
+      leadership,
+      process: config.leaderElection ? `agent of ${config.leaderElection.namespace}` : hostname(),
       ...{ settings: config.inventory, webhooks: config.webhooks, cluster: config.cluster, metrics, logger },
       // A kind that is slow is its own trouble: it is waited for, and takes nobody's place.
       connect: async () => createKubeClient(await clusterAccess(config), { timeoutMs: 60_000, qps: 50, burst: 100 }),
@@ -96,6 +102,7 @@ export async function runAgent({ config, warnings, version, member, ...options }
   const collecting: Part = {
     name: 'agent',
     async start() {
+      joined = member && keptMember(member, { version, userAgent, logger })
       const access = await clusterAccess(config)
       kube = new ClientByTimeout(access)
       const kubelet = (verifyTls: boolean): ReadSummary => {
@@ -121,7 +128,7 @@ export async function runAgent({ config, warnings, version, member, ...options }
             ...(config.tls && { tls: config.tls }),
             userAgent,
           }),
-        ...(joined && { onTrust: (trust: HubTrust) => joined.trust(trust) }),
+        ...(joined && { onTrust: (trust: HubTrust) => joined?.trust(trust) }),
         ...(member && { collectors: memberCollectors({ [CLAIMS.rights]: agentRightsText(member.rights) }) }),
         feeds: [inventory?.feed ?? noInventory],
         metrics,
@@ -138,13 +145,28 @@ export async function runAgent({ config, warnings, version, member, ...options }
   const about = {
     status: () => agent?.status(),
     ...(inventory && { inventory: () => inventory.report() }),
+    ...(leadership && { leadership }),
     hasHub,
   }
   const { probes = agentProbes({ address: config.healthAddress, metrics, logger, about, version }) } = options
   probes.tellOf(about)
-  const parts = [probes, ...(hasHub ? [collecting] : []), ...(inventory ? [inventory.part] : [])]
+  // The lease is given back last: nothing is written after that.
+  const parts = [
+    probes,
+    ...(leadership ? [leadership.part] : []),
+    ...(hasHub && !leadership ? [collecting] : []),
+    ...(inventory ? [inventory.part] : []),
+  ]
   const running = await startParts(parts, { logger })
-  if (hasHub)
+  let led: RunningParts | undefined
+  if (hasHub && leadership) {
+    logger.info({ agent: name }, 'standing by until this replica leads')
+    const stopping = new AbortController()
+    void stopAsked.then(() => stopping.abort())
+    await leadership.won(stopping.signal)
+    if (!stopping.signal.aborted) led = await startParts([collecting], { logger })
+  }
+  if (hasHub && (led || !leadership))
     logger.info(
       {
         ...{ agent: name, ingester: ingesterAddress, tls: config.tls !== undefined },
@@ -152,10 +174,28 @@ export async function runAgent({ config, warnings, version, member, ...options }
       },
       'collecting; where two agents use one identity, the hub names each by this name and key',
     )
-  else logger.info({}, 'no hub is set: inventory alone')
+  else if (!hasHub) logger.info({}, 'no hub is set: inventory alone')
   logger.info({ signal: await stopAsked }, 'stopping')
+  await led?.stop()
   await running.stop()
   process.exit(0)
+}
+
+async function leadershipOf(
+  config: AgentConfig,
+  election: NonNullable<AgentConfig['leaderElection']>,
+  { name, logger }: { readonly name: string; readonly logger: Logger },
+): Promise<Leadership> {
+  const { openLeadership } = await import('./leadership.ts')
+  return openLeadership({
+    ...{ config: election, identity: name, logger },
+    connect: async () => createKubeClient(await clusterAccess(config), { timeoutMs: 10_000 }),
+    // Whatever is under way would go on for a while: only the end of the process is sure to come before the lease runs out.
+    onLost() {
+      logger.error({ agent: name }, 'the lease is lost: this replica ends, and stands by when it is started anew')
+      process.exit(1)
+    },
+  })
 }
 
 /** The way to the hub by a certificate that is renewed in time; the stream is opened anew with each. */

@@ -1,5 +1,5 @@
-import { leases as builtIn, type KubeClient, type KubeObject, type Resource } from '#kube'
-import { type Clock, seconds, steadyClock } from '#model'
+import { leases as builtIn, isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
+import { type Clock, FleetError, seconds, steadyClock } from '#model'
 import type { Logger } from '#runtime'
 
 /** `coordination.k8s.io/v1` Lease, as far as it is used. */
@@ -52,6 +52,7 @@ export class LeaderElection {
   readonly #options: Required<LeaderElectionOptions>
   /** what we last saw, and when by our own clock: another machine's time is never compared with ours */
   #seen: { readonly version: string; readonly at: number } | undefined
+  #found: { readonly holder?: string; readonly problem?: string } = {}
 
   constructor(options: LeaderElectionOptions) {
     this.#options = {
@@ -62,6 +63,11 @@ export class LeaderElection {
       retryMs: seconds(2),
       ...options,
     }
+  }
+
+  /** What the last attempt found: who holds the lease, or why that is not known. */
+  get seen(): { readonly holder?: string; readonly problem?: string } {
+    return this.#found
   }
 
   /**
@@ -137,12 +143,21 @@ export class LeaderElection {
         await kube.create(leases, this.#claim(undefined), signal)
         return 'ours'
       }
-      if (!this.#isFree(lease, begun)) return 'taken'
+      if (!this.#isFree(lease, begun)) {
+        this.#found = { holder: lease.spec?.holderIdentity ?? '' }
+        return 'taken'
+      }
       // The old resourceVersion goes along: of two candidates the second gets a conflict.
       await kube.replace(leases, this.#claim(lease), signal)
       return 'ours'
     } catch (error) {
-      if (!signal.aborted) logger.debug({ identity, err: error }, 'could not take or renew the lease')
+      if (signal.aborted) return 'unknown'
+      const { message } = FleetError.from(error)
+      // Of two candidates one loses, which is no trouble; what goes on is said once.
+      const isLost = isKubeError(error, 'conflict') || isKubeError(error, 'already_exists')
+      const isNews = !isLost && message !== this.#found.problem
+      logger[isNews ? 'warn' : 'debug']({ identity, err: error }, 'could not take or renew the lease')
+      this.#found = { problem: message }
       return 'unknown'
     }
   }
