@@ -40,6 +40,9 @@ export const endpoints: Readonly<Record<SinkWord, string>> = {
   none: '',
 }
 
+/** `ssh://…`, or `git@host:path`. */
+const OVER_SSH = /^(ssh:\/\/|[^/:]+@[^/:]+:)/i
+
 const PATH = 'clusters/{cluster}/inventory/{namespace}/{name}{extension}'
 
 /** Kind, reference of the inventory, spec and Secret of a sink. */
@@ -68,7 +71,10 @@ const parts: Readonly<Record<Exclude<SinkWord, 'none'>, SinkParts>> = {
     kind: 'KollectSnapshotSink',
     refs: 'snapshotSinkRefs',
     spec: (endpoint, secretRef) => ({ endpoint, secretRef, pathTemplate: PATH, git: { branch: 'main' } }),
-    secret: () => ({ token: 'change-me' }),
+    secret: (endpoint) =>
+      OVER_SSH.test(endpoint)
+        ? { 'ssh-privatekey': 'change-me\n', known_hosts: 'change-me\n' }
+        : { token: 'change-me' },
   },
   s3: {
     kind: 'KollectSnapshotSink',
@@ -96,6 +102,11 @@ const parts: Readonly<Record<Exclude<SinkWord, 'none'>, SinkParts>> = {
     secret: () => ({ username: 'inventory', password: 'change-me' }),
   },
 }
+
+const SECRET_SAYS = [
+  'Credentials of the sink: put your own here, and keep the file out of git.',
+  'Once applied, `kubectl apply` leaves keys that are taken out here: for other ones delete the Secret first.',
+].join('\n# ')
 
 /** The files of a starting set. */
 export function startFiles({
@@ -143,7 +154,7 @@ export function startFiles({
               ...taken.spec(endpoint, secret),
             }),
           ),
-          file('secret.yaml', 'Credentials of the sink: put your own here, and keep the file out of git.', {
+          file('secret.yaml', SECRET_SAYS, {
             apiVersion: 'v1',
             kind: 'Secret',
             metadata: { name: secret.name, namespace },

@@ -79,7 +79,8 @@ export async function init(
   // Credentials are written into one of them.
   for (const { name, text } of files) writeFileSync(join(folder, name), text, { flag: 'wx', mode: 0o600 })
   const written = files.map(({ name }) => join(folder, name)).join('\n')
-  const next = `Next: clusterpulse validate ${folder}`
+  const secret = sink === 'none' ? '' : `put your credentials into ${join(folder, 'secret.yaml')}, then `
+  const next = `Next: ${secret}clusterpulse validate ${folder}`
   const whose =
     options.cluster === undefined
       ? 'for every cluster: each writes under the CLUSTER_NAME of its agent'
@@ -94,22 +95,30 @@ async function replaced(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const found: string[] = []
+  const fresh: string[] = []
   try {
-    for (const { object } of files) {
+    for (const { object, name } of files) {
       const { kind, metadata } = object
       const [group = '', version = ''] = KOLLECT_API_VERSION.split('/')
       const served = object.apiVersion === KOLLECT_API_VERSION && (await kube.find(group, version, kind, signal))
-      if (!served) continue
+      if (!served) {
+        fresh.push(name)
+        continue
+      }
       const resource = { group, version, plural: served.plural, kind, namespaced: true }
       if (await kube.get(resource, metadata, signal)) found.push(`${kind} ${metadata.namespace}/${metadata.name}`)
+      else fresh.push(name)
     }
   } catch (error) {
     if (!isKubeError(error, 'forbidden')) throw error
     return ['whether the cluster has objects of these names already may not be read']
   }
   if (found.length === 0) return []
+  // Secrets are not read: one is as new as its sink.
+  const others = fresh.filter((name) => name !== 'secret.yaml' || fresh.includes('sink.yaml'))
+  const only = others.length === 0 ? '' : `. To leave them as they are apply only ${others.join(', ')}`
   return [
-    `the cluster has ${found.join(', ')} already: to apply these replaces them; --name calls the sink, its Secret and the inventory otherwise`,
+    `the cluster has ${found.join(', ')} already: to apply these replaces them${only}; --name calls the sink, its Secret and the inventory otherwise`,
   ]
 }
 

@@ -64,7 +64,7 @@ for (const { title, skip, open } of clusters) {
     async function anAgent(
       places: Record<string, MemoryPlace>,
       known: Partial<KollectKnown> = {},
-      clocks: Pick<InventoryEngineOptions, 'clock' | 'steady'> = {},
+      clocks: Pick<InventoryEngineOptions, 'clock' | 'steady' | 'random'> = {},
     ) {
       const { kube } = cluster
       const informers = inventoryInformers(kube, silentLogger)
@@ -214,6 +214,57 @@ for (const { title, skip, open } of clusters) {
       expect(one.taken.at(-1)?.delivery.position.epoch).toBeGreaterThan(BigInt(epoch))
       expect(one.taken.reduce((sum, { removed }) => sum + removed, 0)).toBe(1)
     }, 120_000)
+
+    onEmbedded('say that they wait for a target, and that what earlier starts exported is old', async () => {
+      const one = new MemoryPlace()
+      const first = await anAgent({ one })
+      await aDatabase('one')
+      await anInventory()
+      first.rows().put([aRow('a')])
+      first.rows().setComplete(true)
+      await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+      await first.stop()
+
+      const clock = hurried(30)
+      const second = await anAgent({ one }, {}, { clock, steady: clock })
+      second.rows().put([aRow('b')])
+      await expect.poll(() => stateOf('Ready')).toBe('False/TargetDegraded')
+      const { conditions = [], sinkExports = [] } = await statusOf()
+      expect(conditions.find(({ type }) => type === 'Synced')).toMatchObject({
+        status: 'False',
+        message: 'waits for the targets pods; until then nothing is exported',
+      })
+      expect(sinkExports[0]?.conditions).toMatchObject([{ type: 'Synced', status: 'False', reason: 'Behind' }])
+      second.rows().put([aRow('a')])
+      second.rows().setComplete(true)
+      await expect.poll(() => stateOf('Ready')).toBe('True/Exported')
+      expect(one.namesOf(WRITING)).toEqual(['a', 'b'])
+    })
+
+    onEmbedded('are exported soon after their sink answers again, however long it was away', async () => {
+      const one = new MemoryPlace()
+      one.trouble = 'transient'
+      one.probeSays = { verified: false, message: 'it is away', warnings: [] }
+      // After these failures the next try by itself is minutes away, and its clock hardly moves.
+      const clock = hurried(60)
+      const agent = await anAgent({ one }, {}, { clock, steady: clock, random: () => 1 })
+      await aDatabase('one')
+      await anInventory()
+      agent.rows().put([aRow('a')])
+      agent.rows().setComplete(true)
+      await expect.poll(() => one.attempts).toBeGreaterThanOrEqual(5)
+      one.trouble = undefined
+      const before = clock.now()
+      one.probeSays = { verified: true, message: 'it answers', warnings: [] }
+      const databases = agent.engine.controllers.find(({ name }) => name === 'database-sinks')
+      await expect
+        .poll(() => {
+          databases?.enqueue({ name: 'one', namespace: NAMESPACE })
+          return one.namesOf(WRITING)
+        })
+        .toEqual(['a'])
+      expect(clock.now() - before).toBeLessThan(seconds(120))
+    })
 
     onEmbedded(
       'say since when a sink is late, once, also over a restart, until it has all',

@@ -2,7 +2,7 @@ import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { FleetError } from '#model'
 import { type AddressKind, addressKind, embeddedAddress } from './address.ts'
-import { type SinkAddresses, sinkHostProblem } from './sink-hosts.ts'
+import { type SinkAddresses, sinkAddressProblem } from './sink-hosts.ts'
 
 /**
  * What is dialed on somebody's word: a member's API, a registry, an identity provider, a server that events are published to, a sink
@@ -26,6 +26,13 @@ export class AddressRefusedError extends FleetError {
   override readonly name = 'AddressRefusedError'
   readonly code = 'address_refused'
   readonly retryable = true
+  /** Why, in words that name neither host nor address, for those who may not read where it leads. */
+  readonly reason: string
+
+  constructor(message: string, reason = message) {
+    super(message)
+    this.reason = reason
+  }
 }
 
 /** Finds every address of a name; as that of `node:dns` with `all`. */
@@ -54,7 +61,7 @@ export type OutboundOptions = { readonly names?: Lookup } & (
  * Goes into a connector as its `lookup`; hosts that are addresses are never looked up, and are checked before.
  */
 export class OutboundGuard {
-  readonly #problem: (hostname: string, address: string) => string | undefined
+  readonly #problem: (hostname: string, address: string) => AddressRefusedError | undefined
   readonly #names: Lookup
 
   /** @throws RangeError for a range that is none */
@@ -102,10 +109,9 @@ export class OutboundGuard {
 
   /** Why a host with these addresses is not dialed: one that is refused is enough, as any may be tried. */
   refusal(hostname: string, addresses: readonly { readonly address: string }[]): AddressRefusedError | undefined {
-    const problem = [bare(hostname), ...addresses.map(({ address }) => address)]
+    return [bare(hostname), ...addresses.map(({ address }) => address)]
       .map((address) => this.#problem(hostname, address))
       .find((one) => one !== undefined)
-    return problem === undefined ? undefined : new AddressRefusedError(problem)
   }
 }
 
@@ -114,18 +120,24 @@ const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '')
 /** Why this address of a host is not dialed. The name itself is no reason. */
 function problemOf(use: Exclude<OutboundUse, 'sink'>, allow: readonly string[]) {
   const allowed = rangesOf(allow)
-  return (hostname: string, address: string): string | undefined => {
+  return (hostname: string, address: string): AddressRefusedError | undefined => {
     if (address === bare(hostname) && isIP(address) === 0) return undefined
     const kind = addressKind(address)
     if ((kind !== undefined && !REFUSED[use].has(kind)) || isAllowed(allowed, address)) return undefined
     const at = address === bare(hostname) ? '' : ` is at ${address}, which`
-    return `${hostname}${at} is a link-local, metadata or unspecified address: nothing of a ${use} is asked for there; use another address, or allow it with OUTBOUND_ALLOW`
+    return new AddressRefusedError(
+      `${hostname}${at} is a link-local, metadata or unspecified address: nothing of a ${use} is asked for there; use another address, or allow it with OUTBOUND_ALLOW`,
+    )
   }
 }
 
 const sinkProblem = (addresses: SinkAddresses) => (hostname: string, address: string) => {
-  const problem = sinkHostProblem(address, addresses)
-  return problem && `${address === bare(hostname) ? 'its endpoint' : hostname} ${problem}`
+  const reason = sinkAddressProblem(address, addresses)
+  if (reason === undefined) return undefined
+  return new AddressRefusedError(
+    `${address === bare(hostname) ? 'its endpoint' : hostname} names ${address}, ${reason}`,
+    reason,
+  )
 }
 
 function isAllowed(allowed: BlockList, address: string): boolean {

@@ -42,7 +42,13 @@ function kindOf(host: string): AddressKind | undefined {
  * Why nothing may be sent to this host of a sink, as far as its text shows it; undefined where it may. A name is decided behind
  * name resolution, when it is dialed.
  */
-export function sinkHostProblem(host: string, { allowLoopback, allowPrivate }: SinkAddresses): string | undefined {
+export function sinkHostProblem(host: string, addresses: SinkAddresses): string | undefined {
+  const problem = sinkAddressProblem(host, addresses)
+  return problem && `names ${host}, ${problem}`
+}
+
+/** The same without the host, which may come from a Secret. */
+export function sinkAddressProblem(host: string, { allowLoopback, allowPrivate }: SinkAddresses): string | undefined {
   const kind = kindOf(host.replace(/^\[|\]$/g, ''))
   if (kind === undefined || kind === 'internet') return undefined
   if ((kind === 'loopback' && allowLoopback) || (kind === 'private' && allowPrivate)) return undefined
@@ -50,5 +56,5 @@ export function sinkHostProblem(host: string, { allowLoopback, allowPrivate }: S
   const next = setting
     ? `set ${setting} for the process where that is meant`
     : 'no setting opens it; use another address'
-  return `names ${host}, an address ${WORDS[kind]}: nothing is sent there; ${next}`
+  return `an address ${WORDS[kind]}: nothing is sent there; ${next}`
 }

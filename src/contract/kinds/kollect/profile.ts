@@ -13,7 +13,10 @@ const Attribute = Type.Object({
   ),
   type: Type.Optional(Text(63, 'what the value is, for readers')),
   optional: Type.Optional(
-    Type.Boolean({ description: 'an absent or failing value leaves the key out, instead of failing the object' }),
+    Type.Boolean({
+      description:
+        'an absent or failing value leaves the key out; else an absent one is null, and a failing one leaves the object out',
+    }),
   ),
 })
 

@@ -37,6 +37,8 @@ const FIELDS = [
 const DEFAULT_TTL_S = 300
 /** A sink that was declared a moment ago is waited for, ms. */
 const SINK_AGAIN_MS = seconds(1)
+/** A test that is applied together with its sink may come first: it waits so long, ms. */
+const YOUNG_MS = seconds(10)
 
 /** Looks at a sink once for each test, says what came of it, and deletes the test when its time is over. */
 export class ConnectionTestReconciler implements Reconciler {
@@ -60,6 +62,8 @@ export class ConnectionTestReconciler implements Reconciler {
     const place = placeOf(test)
     const sink = sinksOf(informers, place.family).get(place)
     if (!sink) {
+      const ageMs = this.#options.clock.now() - timeOf(test.metadata.creationTimestamp)
+      if (ageMs >= 0 && ageMs < YOUNG_MS) return againAfter(SINK_AGAIN_MS)
       const message = `there is no ${place.family} sink ${place.namespace}/${place.name}: create it, then make a new test`
       return this.#finish(key, test, { isVerified: false, reason: 'SinkNotFound', message }, signal)
     }

@@ -14,7 +14,7 @@ export interface Said {
 /** Longest message that Kubernetes takes. */
 const MAX_MESSAGE = 1024
 
-/** Writes Kubernetes events beside objects of inventory. Whoever calls says only what is news. */
+/** Writes Kubernetes events beside objects of inventory, and the same into the log. Whoever calls says only what is news. */
 export class EventRecorder {
   readonly #kube: KubeClient
   readonly #logger: Logger
@@ -30,6 +30,9 @@ export class EventRecorder {
   async say(object: KubeObject, { type, reason, message }: Said, signal: AbortSignal): Promise<void> {
     const { apiVersion, kind, metadata } = object
     const { name, namespace, uid, resourceVersion } = metadata
+    const what = { object: `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`, reason, why: message }
+    if (type === 'Warning') this.#logger.warn(what, 'an object of inventory is in trouble')
+    else this.#logger.info(what, 'an object of inventory is well')
     const at = `${new Date(this.#now()).toISOString().slice(0, 19)}Z`
     const event = {
       apiVersion: 'v1',

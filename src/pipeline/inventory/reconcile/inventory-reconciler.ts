@@ -91,12 +91,12 @@ export class InventoryReconciler implements Reconciler {
     }
   }
 
-  /** A sink that did not answer well does again: what would wait there for an hour is tried now. */
+  /** A sink that did not answer well does again: what would wait there for minutes, or an hour, is tried now. */
   answered(place: SinkPlace): void {
     const text = placeText(place)
     for (const { run } of this.#runs.values())
       for (const binding of run.bindings)
-        if (placeText(binding.place) === text && binding.view().errorClass === 'terminal') binding.retry()
+        if (placeText(binding.place) === text && binding.view().state === 'failing') binding.retry()
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {

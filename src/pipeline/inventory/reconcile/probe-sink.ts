@@ -11,7 +11,9 @@ export interface ProbeAnswer {
 export async function probeSink(pool: SinkPool, object: SinkObject, signal: AbortSignal): Promise<ProbeAnswer> {
   try {
     const { verified, message, warnings } = await pool.use(object, (sink, until) => sink.probe(until), signal)
-    return { isVerified: verified, message: [message, ...warnings].join('; ').slice(0, 4096) }
+    // A warning is no reason why a sink fails.
+    const besides = verified || warnings.length === 0 ? warnings : [`besides, ${warnings.join('; ')}`]
+    return { isVerified: verified, message: [message, ...besides].join('; ').slice(0, 4096) }
   } catch (error) {
     signal.throwIfAborted()
     // Anything else than a driver's own words may hold what it must not.

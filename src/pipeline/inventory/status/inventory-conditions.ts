@@ -20,8 +20,8 @@ export interface InventoryFacts {
 /** Names of targets in a message; more are counted. */
 const MAX_NAMED = 10
 
-/** What is said of an inventory. `Ready` and `Degraded` are never both true. */
-export function inventoryConditions(facts: InventoryFacts): readonly WantedCondition[] {
+/** What is said of an inventory. `Ready` and `Degraded` are never both true. @param now ms since 1970 */
+export function inventoryConditions(facts: InventoryFacts, now: number): readonly WantedCondition[] {
   const { isSuspended, blocked, bindings } = facts
   if (blocked) return [...degraded(blocked.reason, blocked.message), ...completeness(facts)]
   if (isSuspended)
@@ -29,14 +29,18 @@ export function inventoryConditions(facts: InventoryFacts): readonly WantedCondi
   if (bindings.length === 0)
     return [...ready('NoExport', 'it names no sinks: its rows are only served'), ...completeness(facts)]
   const failing = bindings.filter(({ state }) => state === 'failing' || state === 'blocked')
-  return [...outcome(facts, failing), reachable(bindings, failing), ...completeness(facts)]
+  return [...outcome(facts, failing, now), reachable(bindings, failing), ...completeness(facts)]
 }
 
-function outcome(facts: InventoryFacts, failing: readonly BindingView[]): readonly WantedCondition[] {
-  const { bindings } = facts
+function outcome(facts: InventoryFacts, failing: readonly BindingView[], now: number): readonly WantedCondition[] {
+  const { bindings, rows } = facts
   const pending = bindings.filter(({ state }) => state === 'pending')
   const waiting = bindings.filter(({ state }) => state === 'waiting')
+  const late = bindings.filter(({ lateAt }) => lateAt !== undefined && lateAt <= now)
   if (failing.length === bindings.length) return degraded(reasonOfAll(failing), said(failing))
+  // What earlier starts exported is old by now, whatever stands in the sinks.
+  if (late.length > 0 && rows && !rows.wasComplete && rows.waitsFor.length > 0)
+    return degraded('TargetDegraded', waitsFor(rows))
   if (failing.length > 0) {
     const message = said(failing)
     return [
@@ -59,6 +63,14 @@ function outcome(facts: InventoryFacts, failing: readonly BindingView[]): readon
       condition('Ready', 'True', 'DeletionsWait', message),
       condition('Synced', 'False', 'DeletionsWait', message),
       condition('Degraded', 'False', 'DeletionsWait', 'every sink took the rows; some delete later what is gone'),
+    ]
+  }
+  if (late.length > 0) {
+    const message = `${listed(late)} lacks changes for longer than it should`
+    return [
+      condition('Ready', 'True', 'Behind', message),
+      condition('Synced', 'False', 'Behind', message),
+      condition('Degraded', 'False', 'Behind', message),
     ]
   }
   const isNew = bindings.some(({ state }) => state === 'exported')
@@ -87,22 +99,18 @@ function reachable(bindings: readonly BindingView[], failing: readonly BindingVi
 /** Whether what is missing from its rows may be deleted in sinks. */
 function completeness({ rows }: InventoryFacts): readonly WantedCondition[] {
   if (!rows) return []
-  const { waitsFor, wasComplete } = rows
-  if (waitsFor.length === 0)
+  if (rows.waitsFor.length === 0)
     return [condition('Complete', 'True', 'Complete', 'every target has read all that it chooses')]
-  const names = waitsFor.slice(0, MAX_NAMED).map(({ name }) => name)
-  const more = waitsFor.length > MAX_NAMED ? ` and ${waitsFor.length - MAX_NAMED} more` : ''
+  return [condition('Complete', 'False', rows.wasComplete ? 'TargetDegraded' : 'Collecting', waitsFor(rows))]
+}
+
+function waitsFor({ waitsFor: targets, wasComplete }: NonNullable<InventoryFacts['rows']>): string {
+  const names = targets.slice(0, MAX_NAMED).map(({ name }) => name)
+  const more = targets.length > MAX_NAMED ? ` and ${targets.length - MAX_NAMED} more` : ''
   const consequence = wasComplete
     ? 'until then rows are added and changed in sinks, and none is deleted'
     : 'until then nothing is exported'
-  return [
-    condition(
-      'Complete',
-      'False',
-      wasComplete ? 'TargetDegraded' : 'Collecting',
-      `waits for the targets ${names.join(', ')}${more}; ${consequence}`,
-    ),
-  ]
+  return `waits for the targets ${names.join(', ')}${more}; ${consequence}`
 }
 
 const ready = (reason: string, message: string): readonly WantedCondition[] => [

@@ -23,7 +23,9 @@ export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now
   return {
     ...(stored.epoch !== undefined && { epoch: stored.epoch }),
     observedGeneration: facts.generation,
-    conditions: withConditions(stored.conditions, inventoryConditions(facts), facts.generation, now, ['SinkReachable']),
+    conditions: withConditions(stored.conditions, inventoryConditions(facts, now), facts.generation, now, [
+      'SinkReachable',
+    ]),
     ...(rows ? { itemCount: rows.itemCount } : stored.itemCount !== undefined && { itemCount: stored.itemCount }),
     ...(lastExportAt > 0 && { lastExportTime: timeText(lastExportAt) }),
     // Where it cannot even be planned, what was exported before still holds.
@@ -44,7 +46,7 @@ function exportOf({ sinkExports = [] }: InventoryStatus, view: BindingView, now:
   const before = sinkExports.find(({ name }) => name === view.name)
   const { namespace, lastExportAt, behindSince, lateAt } = view
   const isLate = lateAt !== undefined && now >= lateAt
-  const own = bindingCondition(view)
+  const own = bindingCondition(view, isLate)
   return {
     name: view.name,
     namespace,
@@ -67,10 +69,12 @@ const kept = ({ lastExportTime, lastChecksum, sinkIdentity }: NonNullable<Invent
   ...(sinkIdentity !== undefined && { sinkIdentity }),
 })
 
-function bindingCondition({ state, reason, message, behindSince }: BindingView): WantedCondition {
+function bindingCondition({ state, reason, message, behindSince }: BindingView, isLate: boolean): WantedCondition {
   const isSynced = state === 'exported' || state === 'current'
+  const lacks = behindSince === undefined ? '' : `it lacks what changed since ${timeText(behindSince)}`
+  if (isSynced && isLate) return { type: 'Synced', status: 'False', reason: 'Behind', message: lacks }
   const isFailing = state === 'failing' || state === 'blocked'
-  const behind = isFailing && behindSince !== undefined ? `; it lacks what changed since ${timeText(behindSince)}` : ''
+  const behind = isFailing && lacks !== '' ? `; ${lacks}` : ''
   return { type: 'Synced', status: isSynced ? 'True' : 'False', reason, message: `${message}${behind}`.slice(0, 4096) }
 }
 

@@ -29,6 +29,8 @@ export interface Declared<Spec> {
   readonly annotations: Readonly<Record<string, string>>
   readonly spec: Spec
   readonly generation?: number
+  /** rows it had when that was written last, also by earlier starts; absent: that was never known */
+  readonly collectedCount?: number
 }
 
 /** Objects of inventory by their kinds; others are passed over. */

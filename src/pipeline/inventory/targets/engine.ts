@@ -57,7 +57,8 @@ export interface TargetState {
   readonly matchedNamespaces: readonly string[]
   readonly effectiveNamespaces: readonly string[]
   readonly activeRules: number
-  readonly rows: number
+  /** undefined: none of its lists was read since the start, and what it had before still stands in sinks */
+  readonly rows?: number
   readonly failures: number
   readonly lastFailure?: string
 }
@@ -85,6 +86,8 @@ export interface TargetEngineOptions {
 }
 
 const GATHER_MS = 100
+/** What is wrong with the declaration itself, and not with what it reads. */
+const MISTAKES: ReadonlySet<Degradation['reason']> = new Set(['TargetInvalid', 'ProfileNotFound', 'ProfileInvalid'])
 
 /**
  * Targets that run: what is declared becomes watches, and what those bring becomes rows. One watch for each kind, whatever number of
@@ -244,7 +247,7 @@ class RunningTarget {
     }
     if (this.#plan.degraded) {
       // What was read stays, though nobody keeps it up to date; only what may not be read goes.
-      if (this.#plan.isDenied) this.drop()
+      if (this.#plan.isDenied || this.#neverHadRows(declared, this.#plan.degraded)) this.drop()
       else this.#rows?.setComplete(false)
       return
     }
@@ -261,6 +264,11 @@ class RunningTarget {
     }
     for (const { interest } of this.#plan.reads)
       interest.rows.limitTo((namespace) => interest.namespaces.has(namespace || HOME_OF_CLUSTER_OBJECTS))
+  }
+
+  /** A mistake in what never brought a row must not hold up what other targets bring; and nothing of it can be lost. */
+  #neverHadRows({ collectedCount = 0 }: Declared<TargetSpec>, { reason }: Degradation): boolean {
+    return !this.#isOfCluster && !this.#rows && collectedCount === 0 && MISTAKES.has(reason)
   }
 
   /** Its rows go, and that it has none is all there is to know. */
@@ -285,6 +293,11 @@ class RunningTarget {
 
   #looked(watchOf: (kind: CompiledKind) => KindWatch | undefined): TargetState {
     const plan = this.#plan
+    const states = (plan.reads ?? []).map(
+      ({ kind, interest }): KindState => watchOf(kind)?.stateFor(interest.rows) ?? { phase: 'reading' },
+    )
+    if (plan.reads && states.every(({ phase }) => phase === 'live')) this.#readRevision = this.#revision
+    const isCounted = this.#isDropped || this.#readRevision >= 0 || states.some(({ phase }) => phase === 'live')
     const held = [...this.#held.values()]
     const failures = held.reduce((sum, rows) => sum + rows.failures, 0)
     const lastFailure = held.map((rows) => rows.lastFailure).find((one) => one !== undefined)
@@ -293,15 +306,11 @@ class RunningTarget {
       matchedNamespaces: plan.matched ?? [],
       effectiveNamespaces: plan.reads ? plan.effective : [],
       activeRules: this.#rules,
-      rows: this.#rows?.size ?? 0,
+      ...(isCounted && { rows: this.#rows?.size ?? 0 }),
       failures,
       ...(lastFailure !== undefined && { lastFailure }),
     }
     if (plan.degraded) return { ...base, isComplete: false, isReading: false, degraded: plan.degraded }
-    const states = plan.reads.map(
-      ({ kind, interest }): KindState => watchOf(kind)?.stateFor(interest.rows) ?? { phase: 'reading' },
-    )
-    if (states.every(({ phase }) => phase === 'live')) this.#readRevision = this.#revision
     const forbidden = states.flatMap((one) => (one.phase === 'forbidden' ? [one.message] : []))
     const degraded = degradationOf(states, failures, lastFailure)
     return {

@@ -1,5 +1,6 @@
 import { type Controller, changesSpec, type Informer, onSpecChange } from '#controller'
 import type { NamespaceFacts } from '#extract'
+import type { KollectTargetStatus } from '#kinds'
 import type { KubeObject } from '#kube'
 import { type Clock, systemClock } from '#model'
 import { type InventoryInformers, inventoryResources } from '../objects.ts'
@@ -152,14 +153,22 @@ function worldOf({
 
 /** What is being deleted is not declared any more. */
 const declaredBy = <Spec>(
-  objects: readonly { readonly metadata: KubeObject['metadata']; readonly spec: Spec }[],
+  objects: readonly {
+    readonly metadata: KubeObject['metadata']
+    readonly spec: Spec
+    readonly status?: unknown
+  }[],
 ): readonly Declared<Spec>[] =>
   objects
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    .map(({ metadata: { name, namespace = '', annotations = {}, generation }, spec }) => ({
-      ...{ name, namespace, annotations, spec },
-      ...(generation !== undefined && { generation }),
-    }))
+    .map(({ metadata: { name, namespace = '', annotations = {}, generation }, spec, status }) => {
+      const { collectedCount } = (status ?? {}) as KollectTargetStatus // other kinds have no such field
+      return {
+        ...{ name, namespace, annotations, spec },
+        ...(generation !== undefined && { generation }),
+        ...(collectedCount !== undefined && { collectedCount }),
+      }
+    })
 
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()

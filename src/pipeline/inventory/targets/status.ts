@@ -25,7 +25,7 @@ export function statusOf(
   })
   const collecting = isReading
     ? 'its objects are being read'
-    : `collecting ${rows} resource(s)${forbidden === undefined ? '' : '; not all of them'}`
+    : `collecting ${rows ?? 'no'} resource(s)${forbidden === undefined ? '' : '; not all of them'}`
   const isReady = !degraded && !isReading
   const conditions = [
     degraded
@@ -52,7 +52,7 @@ export function statusOf(
     ...seen,
     extractionFailures: failures,
     ...(lastFailure !== undefined && { lastExtractionError: cut(lastFailure, MAX_LETTERS) }),
-    ...(isReading ? countOf(before, before.collectedCount, now) : countOf(before, rows, now)),
+    ...countOf(before, isReading || rows === undefined ? before.collectedCount : rows, now),
   }
 }
 

@@ -187,8 +187,24 @@ describe('a target that runs', () => {
     await cluster.apply(aTarget())
     const now = await run()
     await expectDegraded('ProfileNotFound')
+    // It never brought a row: inventories need not wait for it.
+    expect(now.rows.state({ namespace: 'shop', name: 'settings' }).kind).toBe('dropped')
     await cluster.apply(aProfile())
     await expectRows(now, ['shop/a=on', 'shop/b=on'])
+  })
+
+  it('is waited for where it brought rows before the start, and says how many those were', async () => {
+    await cluster.apply(aTarget())
+    const first = await run()
+    await expectRows(first, ['shop/a=on', 'shop/b=on'])
+    await expect.poll(async () => (await target())?.status).toMatchObject({ collectedCount: 2 })
+    await first.stop()
+    for (const object of await cluster.list('KollectProfile'))
+      await cluster.remove({ ...object, kind: 'KollectProfile' })
+    const second = await run()
+    await expectDegraded('ProfileNotFound')
+    expect(second.rows.state({ namespace: 'shop', name: 'settings' }).kind).toBe('unknown')
+    expect((await target())?.status).toMatchObject({ collectedCount: 2 })
   })
 
   it('keeps its rows while it is suspended, which nobody may take for all, and goes on afterwards', async () => {

@@ -25,6 +25,7 @@ import {
   type Writing,
 } from '../sink.ts'
 import { Slots } from '../slots.ts'
+import { twoCredentials } from '../two-credentials.ts'
 import { type GitAccess, openAccess, secretsOf } from './access.ts'
 import { type CommitFacts, commitMessage } from './commit-message.ts'
 import { gitFailure } from './failure.ts'
@@ -272,6 +273,7 @@ export class GitSink implements Sink {
     const isPlain = this.#remote.scheme === 'http' && Object.keys(credentials).length > 0
     return [
       ...(isPlain ? ['credentials are sent unencrypted: write https'] : []),
+      ...(this.#remote.scheme === 'ssh' ? [] : twoCredentials(credentials, ['token', 'password'])),
       ...(spec.tls?.insecureSkipVerify === true
         ? ['nobody verifies who answers: anyone in between can read what is sent']
         : []),

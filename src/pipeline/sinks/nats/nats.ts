@@ -53,11 +53,14 @@ class NatsSink implements Sink {
 
   async probe(signal: AbortSignal): Promise<Probe> {
     const { name, stream, filter, isOwnSubject } = this.#plan
-    const warnings = isOwnSubject
-      ? []
-      : [
-          'the subject does not hold {cluster}, {namespace} and {name}: inventories share it, consumers tell them apart by headers alone, and a restart may write once more what is there',
-        ]
+    const warnings = [
+      ...this.#plan.warnings,
+      ...(isOwnSubject
+        ? []
+        : [
+            'the subject does not hold {cluster}, {namespace} and {name}: inventories share it, consumers tell them apart by headers alone, and a restart may write once more what is there',
+          ]),
+    ]
     try {
       const session = await this.#call(signal, async (one) => one)
       return {

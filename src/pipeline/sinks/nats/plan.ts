@@ -2,6 +2,7 @@ import type { NatsAccess, NatsCredentials, NatsServer } from '#nats'
 import { parseNatsServers } from '#nats'
 import { SecretTexts } from '../events/credentials.ts'
 import { type EventDeclaration, SinkError, type Writing } from '../sink.ts'
+import { twoCredentials } from '../two-credentials.ts'
 import { isOwnSubject, subjectFilter, subjectFor } from './subject.ts'
 
 /** What a declaration of a sink in NATS comes to. */
@@ -18,6 +19,8 @@ export interface NatsPlan {
   /** whether every inventory has a subject of its own */
   readonly isOwnSubject: boolean
   subjectOf(writing: Writing): string
+  /** the Secret holds more than one sort of credentials */
+  readonly warnings: readonly string[]
   /** the servers as a sentence names them */
   readonly name: string
 }
@@ -48,6 +51,7 @@ export function natsPlan(declaration: EventDeclaration): NatsPlan {
     filter: subjectFilter(template),
     isOwnSubject: isOwnSubject(template),
     subjectOf: (writing) => subjectFor(template, writing),
+    warnings: twoCredentials(declaration.credentials, ['token', 'password', 'creds']),
     name: `NATS at ${servers.map(({ host, port }) => `${host}:${port}`).join(', ')}`,
   }
 }

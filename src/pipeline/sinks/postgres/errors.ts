@@ -42,10 +42,7 @@ function explained(error: unknown): readonly [SinkErrorClass, string] {
   // A name with several addresses fails once for each.
   if (error instanceof AggregateError && error.errors.length > 0) return explained(error.errors[0])
   if (error instanceof AddressRefusedError)
-    return [
-      'terminal',
-      'the address of the database is closed to sinks: private addresses are opened by SINK_ALLOW_PRIVATE of the process, those of the machine itself by SINK_ALLOW_LOOPBACK, link-local and metadata addresses by nothing',
-    ]
+    return ['terminal', `the address of the database is closed to sinks: it is ${error.reason}`]
   const code = codeOf(error)
   if (error instanceof DatabaseError) {
     const known = SAID[code] ?? SAID[code.slice(0, 2)]

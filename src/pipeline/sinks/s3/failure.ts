@@ -43,7 +43,7 @@ const BY_STATUS: readonly (readonly [number, SinkErrorClass, string])[] = [
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)|ERR_TLS/
 
 /** What went wrong with a store, as an error of the sink, in our own words: those of stores repeat keys and identities. */
-export function s3Failure(error: unknown): SinkError {
+export function s3Failure(error: unknown, endpoint: string): SinkError {
   if (error instanceof SinkError) return error
   const known = [...causes(error)]
   const refused = known.find((one) => one instanceof AddressRefusedError)
@@ -59,7 +59,11 @@ export function s3Failure(error: unknown): SinkError {
       'the certificate of the store is not trusted: give its CA in tls.caBundle or tls.caSecretRef',
       { cause: error },
     )
-  const sentenceOf = status === undefined ? 'the store does not answer' : `the store broke off (status ${status})`
+  const code = known.map((one) => one.code).find((one) => typeof one === 'string')
+  const sentenceOf =
+    status === undefined
+      ? `the store at ${endpoint} does not answer${code === undefined ? '' : ` (${code})`}`
+      : `the store broke off (status ${status})`
   return new SinkError('transient', sentenceOf, { cause: error })
 }
 

@@ -138,7 +138,7 @@ export class S3Store implements DocumentTree {
       return await action()
     } catch (error) {
       signal.throwIfAborted()
-      throw s3Failure(error)
+      throw s3Failure(error, this.#bucket.endpoint)
     }
   }
 }
