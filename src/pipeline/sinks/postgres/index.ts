@@ -128,6 +128,11 @@ export class PostgresSink implements Sink {
   async #run<T>(work: (writer: TableWriter, session: Session) => Promise<T>, signal: AbortSignal): Promise<T> {
     this.#tableWriter ??= this.#newWriter()
     const opening = this.#tableWriter
+    const forget = () => {
+      if (this.#tableWriter === opening) this.#tableWriter = undefined
+    }
+    // One that could not be made, for whatever reason, is made anew by who comes next.
+    opening.catch(forget)
     try {
       const writer = await opening
       return await this.#database.transaction((session) => work(writer, session), signal)
@@ -136,7 +141,7 @@ export class PostgresSink implements Sink {
       // What was made of the tables meanwhile is looked at again.
       const isOfTables =
         !(error instanceof SinkError) || error.errorClass === 'terminal' || codeOf(error.cause) === '42P01'
-      if (isOfTables && this.#tableWriter === opening) this.#tableWriter = undefined
+      if (isOfTables) forget()
       throw error
     }
   }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { OutboundGuard } from '#outbound'
 import type { SinkError } from '../index.ts'
@@ -98,6 +98,31 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('a sink in PostgreSQL'
     const long = { postgres: { databaseRef: { name: 'x' }, schema: place.schema, table: 'x'.repeat(63) } }
     await closed(place.sink('west', { spec: long })).deliver(deliveryOf(west, at(1), rowsTo(3)), signal)
     expect(await place.count('x'.repeat(63))).toBe(3)
+  })
+
+  it('goes on where the database was away when it began, also for those that begin together', async () => {
+    const address = await new Promise<{ port: number }>((resolve) => {
+      const one = createServer().listen(0, '127.0.0.1', () => {
+        const found = one.address() as { port: number }
+        one.close(() => resolve(found))
+      })
+    })
+    const sink = closed(place.sink('west', { dsn: server.dsn().replace(`:${server.port}/`, `:${address.port}/`) }))
+    const deliver = () => sink.deliver(deliveryOf(west, at(1), rowsTo(2)), signal)
+    for (const failed of await Promise.all([failure(deliver()), failure(deliver())]))
+      expect(failed).toMatchObject({ code: 'sink_transient', message: expect.stringContaining('ECONNREFUSED') })
+    const back = createServer((client) => {
+      const to = connect(server.port, '127.0.0.1')
+      client.pipe(to).pipe(client)
+      for (const one of [client, to]) one.on('error', () => void [client.destroy(), to.destroy()])
+    }).listen(address.port, '127.0.0.1')
+    try {
+      await deliver()
+      expect(await place.count()).toBe(2)
+      await sink[Symbol.asyncDispose]()
+    } finally {
+      back.close()
+    }
   })
 
   it('makes its tables once, also when many begin at the same time', async () => {
