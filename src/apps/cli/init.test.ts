@@ -52,7 +52,8 @@ describe('init', () => {
       'target.yaml',
     ]
     expect(readdirSync(folder).sort()).toEqual(files)
-    expect(text).toContain(`Next: clusterpulse validate ${folder}`)
+    const secret = sink === 'none' ? '' : `put your credentials into ${join(folder, 'secret.yaml')}, then `
+    expect(text).toContain(`Next: ${secret}clusterpulse validate ${folder}`)
     expect(notes).toEqual([expect.stringContaining('no kubeconfig was found')])
   })
 
@@ -157,7 +158,9 @@ describe('init', () => {
     const kubeconfig = await aCluster([...definitions, there])
     const { notes } = await begun({ kubeconfig, sink: 'postgres' })
     expect(notes).toContainEqual(
-      expect.stringMatching(/^the cluster has KollectDatabaseSink default\/postgres already/),
+      expect.stringMatching(
+        /^the cluster has KollectDatabaseSink default\/postgres already.* apply only profile.yaml, target.yaml, inventory.yaml;/,
+      ),
     )
     const { notes: ofAnother } = await begun({ folder: join(home, 'b'), kubeconfig, sink: 'postgres', name: 'archive' })
     expect(ofAnother.join()).not.toContain('already')
@@ -177,6 +180,12 @@ describe('init', () => {
       expect(readdirSync(folder)).toContain('sink.yaml')
     },
   )
+
+  it('asks for a key and known hosts where a repository is reached by ssh', async () => {
+    await begun({ sink: 'git', endpoint: 'git@git.example.com:platform/inventory.git' })
+    const { stringData } = parse(readFileSync(join(folder, 'secret.yaml'), 'utf8'))
+    expect(Object.keys(stringData)).toEqual(['ssh-privatekey', 'known_hosts'])
+  })
 
   it('keeps credentials for whoever wrote them', async () => {
     await begun({ sink: 'postgres', endpoint: 'postgres://a:b@db.example.com/x' })
