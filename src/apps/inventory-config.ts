@@ -8,9 +8,10 @@ import { type InventorySettings, inventorySettings } from './inventory-settings.
 export const inventoryKnown = (read: ConfigReader): KollectKnown => knownOf(inventorySettings(read))
 
 /** The same of settings that were read. */
-export function knownOf({ semantics, allowLoopback, allowPrivate, maxExportBytes }: InventorySettings): KollectKnown {
+export function knownOf(settings: InventorySettings & { readonly tenantMode?: boolean }): KollectKnown {
+  const { semantics, allowLoopback, allowPrivate, maxExportBytes, tenantMode = false } = settings
   return {
-    ...{ semantics, maxExportBytes },
+    ...{ semantics, maxExportBytes, tenantMode },
     allowFiles: allowLoopback,
     hostProblem: (host) => sinkHostProblem(host, { allowLoopback, allowPrivate }),
     pathProblem,

@@ -16,6 +16,10 @@ export interface CollectionSettings extends InventorySettings {
   readonly includedNamespaces: readonly string[]
   readonly excludedNamespaces: readonly string[]
   readonly scrubKeys: readonly string[]
+  /** rights are of `watchNamespaces` alone, and so is everything that is read and written */
+  readonly tenantMode: boolean
+  /** a target that no scope bounds collects nothing */
+  readonly scopeRequired: boolean
 }
 
 /** Settings of every process that judges objects of inventory. */
@@ -44,12 +48,29 @@ export function inventorySettings(read: ConfigReader): InventorySettings {
   }
 }
 
+/** Whether an agent has rights in namespaces only. */
+export const isTenantMode = (read: ConfigReader): boolean =>
+  read.flag('TENANT_MODE', {
+    default: false,
+    meaning:
+      'the agent has rights in WATCH_NAMESPACES alone (`clusterpulse inventory-role --tenant`): it reads and writes nothing elsewhere, and kinds of the cluster are refused',
+  })
+
 /** Settings of an agent. */
 export function collectionSettings(read: ConfigReader): CollectionSettings {
+  const watchNamespaces = read.list('WATCH_NAMESPACES', {
+    meaning: 'only these namespaces are ever read for inventory, whatever targets say; without it all of them',
+  })
+  const tenantMode = isTenantMode(read)
+  if (tenantMode && watchNamespaces.length === 0)
+    read.fault('TENANT_MODE is true and WATCH_NAMESPACES is not set: name the namespaces that the agent has rights in')
   return {
     ...inventorySettings(read),
-    watchNamespaces: read.list('WATCH_NAMESPACES', {
-      meaning: 'only these namespaces are ever read for inventory, whatever targets say; without it all of them',
+    ...{ watchNamespaces, tenantMode },
+    scopeRequired: read.flag('SCOPE_REQUIRED', {
+      default: false,
+      meaning:
+        'targets that no KollectScope (or KollectClusterScope) bounds collect nothing; without it they have no ceiling',
     }),
     includedNamespaces: read.list('DEFAULT_INCLUDED_NAMESPACES', {
       meaning: 'namespaces of targets that name none; without it a target reads its own',

@@ -16,17 +16,23 @@ interface Made {
   }
 }
 
-it.skipIf(missing !== '')(`the folder of a cluster, as the guide writes it, names cluster and image${missing}`, () => {
-  const [, text = ''] = /clusters\/west\/kustomization\.yaml`:\n\n```yaml\n([\s\S]*?)```/.exec(
-    readFileSync('docs/guide/inventory.md', 'utf8'),
-  ) ?? ['', '']
+/** What kubectl makes of the folder of a cluster, as the guide writes it at `name`. */
+function made(name: string): readonly Made[] {
+  const [, rest = ''] = readFileSync('docs/guide/inventory.md', 'utf8').split(
+    `clusters/${name}/kustomization.yaml\`:\n\n\`\`\`yaml\n`,
+  )
+  const [text = ''] = rest.split('```')
   // kustomize takes relative paths only; the guide has this folder two levels below the repository.
-  const folder = mkdtempSync(join('deploy', '.west-'))
+  const folder = mkdtempSync(join('deploy', `.${name}-`))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   writeFileSync(join(folder, 'kustomization.yaml'), text)
   const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' })
   expect([status, stderr]).toEqual([0, ''])
-  const objects = parseAllDocuments(stdout).map((document) => document.toJS() as Made)
+  return parseAllDocuments(stdout).map((document) => document.toJS() as Made)
+}
+
+it.skipIf(missing !== '')(`the folder of a cluster, as the guide writes it, names cluster and image${missing}`, () => {
+  const objects = made('west')
   expect(objects.find(({ kind }) => kind === 'ConfigMap')?.data).toEqual({
     CLUSTER_NAME: 'west',
     LEADER_ELECT: 'true',
@@ -38,4 +44,21 @@ it.skipIf(missing !== '')(`the folder of a cluster, as the guide writes it, name
   expect(agent?.spec?.template.spec.containers.map(({ image }) => image)).toEqual([
     'registry.example.com/clusterpulse/clusterpulse:0.1.0',
   ])
+})
+
+it.skipIf(missing !== '')(`the folder of a tenant holds nothing of the cluster${missing}`, () => {
+  const objects = made('west-team-a')
+  expect(objects.map(({ kind }) => kind).sort()).toEqual([
+    'ConfigMap',
+    'Role',
+    'RoleBinding',
+    'ServiceAccount',
+    'StatefulSet',
+  ])
+  expect(new Set(objects.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['team-a']))
+  expect(objects.find(({ kind }) => kind === 'ConfigMap')?.data).toMatchObject({
+    TENANT_MODE: 'true',
+    WATCH_NAMESPACES: 'team-a',
+    WEBHOOKS_ENABLED: 'false',
+  })
 })

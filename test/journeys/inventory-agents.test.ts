@@ -61,10 +61,15 @@ async function startCluster(name: Name): Promise<void> {
   // There is no network of Services here, in which the API server would find the agent.
   await admin(name, 'delete validatingwebhookconfiguration clusterpulse-inventory')
   await admin(name, 'create namespace shop')
-  const token = (await admin(name, 'create token clusterpulse-agent -n clusterpulse-agent --duration=1h')).trim()
-  const [config] = parseAllDocuments(api.kubeconfig).map((one) => one.toJS() as { users: { user: object }[] })
+  await writeFile(cluster.agent, await kubeconfigOf(name, 'clusterpulse-agent -n clusterpulse-agent'))
+}
+
+/** Of an account of a cluster. */
+async function kubeconfigOf(name: Name, account: string): Promise<string> {
+  const token = (await admin(name, `create token ${account} --duration=1h`)).trim()
+  const [config] = parseAllDocuments(of(name).api.kubeconfig).map((one) => one.toJS() as { users: { user: object }[] })
   for (const user of config!.users) user.user = { token }
-  await writeFile(cluster.agent, JSON.stringify(config))
+  return JSON.stringify(config)
 }
 
 const agentEnv = (name: Name) => ({
@@ -274,5 +279,45 @@ spec: { profileRef: other/settings }
       // What cannot be used may always go.
       await admin('west', 'delete kollecttarget bad -n shop --timeout=60s')
     }, 300_000)
+
+    it('of a tenant collect by rights of its namespace alone', async () => {
+      await agents.get('east')?.kill('SIGTERM')
+      await admin('east', 'create namespace team-a')
+      await admin('east', 'create serviceaccount agent -n team-a')
+      const inTeam = (manifests: string) => manifests.replaceAll('namespace: shop', 'namespace: team-a')
+      await admin(
+        'east',
+        'apply -f -',
+        inTeam(together(SETTINGS, toPostgres(postgres.dsn(), 'settings'), configMap('t'))),
+      )
+      const KUBECONFIG = join(folder, 'tenant.yaml')
+      await writeFile(KUBECONFIG, await kubeconfigOf('east', 'agent -n team-a'))
+      const tenant = { KUBECONFIG, TENANT_MODE: 'true', WATCH_NAMESPACES: 'team-a', BUFFER_DIR: join(folder, 'tenant') }
+      await using agent = clusterpulse(['agent'], { env: { ...agentEnv('east'), ...tenant } })
+      const message = async () => JSON.stringify(await probe(agent, '/healthz'))
+      await expect.poll(message, { timeout: 60_000 }).toMatch(/team-a .*may not be read.* --tenant team-a/)
+
+      const role = [
+        'inventory-role',
+        '--tenant',
+        'team-a',
+        '--account',
+        'team-a/agent',
+        '--kubeconfig',
+        of('east').admin,
+      ]
+      const run = clusterpulse(role)
+      expect([await run.ended(), run.stderr()]).toEqual([0, ''])
+      const kinds = parseAllDocuments(run.stdout()).map((one) => (one.toJS() as { kind: string }).kind)
+      expect(kinds).toEqual(['Role', 'RoleBinding'])
+      await admin('east', 'apply -f -', run.stdout())
+      const ofTeam = async () => (await rows()).filter((row) => row.startsWith('east/team-a/'))
+      await expect.poll(ofTeam, { timeout: 120_000 }).toEqual(['east/team-a/t=on'])
+      // Labels of the namespace are read, too: a change of them takes effect.
+      await admin('east', 'label namespace team-a kollect.dev/watch=disabled')
+      await expect.poll(ofTeam, { timeout: 120_000 }).toEqual([])
+      // What belongs to others is as it was.
+      expect((await rows()).filter((row) => row.startsWith('east/shop/'))).toEqual(['east/shop/b=on'])
+    }, 400_000)
   },
 )

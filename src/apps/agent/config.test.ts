@@ -45,6 +45,12 @@ describe('the configuration of the agent', () => {
     expect(faults(bad)).toMatch(/DEADLINE must be shorter than LEADER_ELECT_LEASE[\s\S]*RETRY must be shorter/)
   })
 
+  it('has rights in namespaces only where it is told in which', () => {
+    const tenant = { TENANT_MODE: 'true', WATCH_NAMESPACES: 'team-a,team-b' }
+    expect(read(tenant).inventory).toMatchObject({ tenantMode: true, watchNamespaces: ['team-a', 'team-b'] })
+    expect(faults({ CLUSTER_NAME: 'west', TENANT_MODE: 'true' })).toMatch(/WATCH_NAMESPACES is not set/)
+  })
+
   it('serves its inventory to nobody, and where it is told to only to whom the cluster knows', () => {
     expect(read({}).inventoryApi).toBeUndefined()
     const on = { INVENTORY_HTTP_ENABLED: 'true' }

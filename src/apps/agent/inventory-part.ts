@@ -1,6 +1,7 @@
-import { isKubeError, type KubeClient, type OwnedKubeClient, type Resource } from '#kube'
+import { isKubeError, type KubeClient, namespaces, type OwnedKubeClient, type Resource, whole } from '#kube'
 import { FleetError, INVENTORY, type RowFeed, type RowsRead, seconds, systemClock } from '#model'
 import type { Part } from '#runtime'
+import type { CollectionSettings } from '../inventory-settings.ts'
 import type { ServedWebhooks } from '../served-webhooks.ts'
 import type { AgentConfig } from './config.ts'
 import type { InventoryApiConfig } from './inventory-api-config.ts'
@@ -66,7 +67,7 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
   }
 
   const begin = async (client: KubeClient): Promise<string | undefined> => {
-    const missing = await missingIn(client, stop.signal)
+    const missing = await missingIn(client, options.settings, stop.signal)
     if (missing !== undefined) {
       nothing = missing
       return missing.message
@@ -156,23 +157,50 @@ type Nothing = Exclude<RowsRead, { readonly outcome: 'complete' }>
 const absent = (message: string): Nothing => ({ outcome: 'absent', code: 'not_served', message })
 
 /** Why inventory cannot begin, and what to do; undefined: it can. @throws KubeError */
-async function missingIn(kube: KubeClient, signal: AbortSignal): Promise<Nothing | undefined> {
+async function missingIn(
+  kube: KubeClient,
+  { tenantMode, watchNamespaces }: CollectionSettings,
+  signal: AbortSignal,
+): Promise<Nothing | undefined> {
   const missing: string[] = []
-  for (const resource of KINDS)
+  const kinds = KINDS.filter(({ namespaced }) => namespaced || !tenantMode)
+  for (const resource of kinds)
     if (!(await kube.find(resource.group, resource.version, resource.kind, signal))) missing.push(nameOf(resource))
-  if (missing.length === KINDS.length) return absent('the cluster does not have the kinds of inventory (kollect.dev)')
+  if (missing.length === kinds.length) return absent('the cluster does not have the kinds of inventory (kollect.dev)')
   const install = 'install them: `clusterpulse crds --kollect | kubectl apply -f -`'
   if (missing.length > 0) return absent(`the cluster does not have ${missing.join(', ')}; ${install}`)
-  for (const resource of KINDS) {
-    try {
-      for await (const _ of kube.list(resource, { pageSize: 1, isolated: true, signal })) break
-    } catch (error) {
-      if (!isKubeError(error, 'forbidden')) throw error
-      const message = `${nameOf(resource)} may not be read by this agent; grant it the role of deploy/inventory`
-      return { outcome: 'forbidden', code: 'forbidden', message }
+  for (const resource of kinds)
+    for (const namespace of tenantMode ? watchNamespaces : [undefined]) {
+      const list = { ...(namespace !== undefined && { namespace }), pageSize: 1, isolated: true, signal }
+      const read = async () => {
+        for await (const _ of kube.list(resource, list)) break
+      }
+      const refusal = await refused(read, nameOf(resource), namespace)
+      if (refusal) return refusal
     }
+  for (const namespace of tenantMode ? watchNamespaces : []) {
+    const refusal = await refused(() => kube.get(whole(namespaces), { name: namespace }, signal), 'itself', namespace)
+    if (refusal) return refusal
   }
   return undefined
+}
+
+async function refused(
+  read: () => Promise<unknown>,
+  what: string,
+  namespace: string | undefined,
+): Promise<Nothing | undefined> {
+  try {
+    await read()
+    return undefined
+  } catch (error) {
+    if (!isKubeError(error, 'forbidden')) throw error
+    const message =
+      namespace === undefined
+        ? `${what} may not be read by this agent; grant it the role of deploy/inventory`
+        : `the namespace ${namespace} (${what}) may not be read by this agent; grant it what \`clusterpulse inventory-role --tenant ${namespace}\` prints`
+    return { outcome: 'forbidden', code: 'forbidden', message }
+  }
 }
 
 /** Of an agent that does not collect inventory, as its settings say. */

@@ -1,14 +1,14 @@
 import type { KubeClient } from '#kube'
 import type { Logger } from '#runtime'
 import { knownOf } from '../inventory-config.ts'
-import type { InventorySettings } from '../inventory-settings.ts'
+import type { CollectionSettings } from '../inventory-settings.ts'
 import { INVENTORY_WEBHOOKS, inventoryRules } from '../inventory-webhooks.ts'
 import { type ServedWebhooks, servedWebhooks } from '../served-webhooks.ts'
 import type { AgentConfig } from './config.ts'
 
 export interface InventoryReviewsOptions {
   readonly webhooks: NonNullable<AgentConfig['webhooks']>
-  readonly settings: InventorySettings
+  readonly settings: CollectionSettings
   readonly kube: KubeClient
   readonly logger: Logger
   readonly signal: AbortSignal

@@ -12,7 +12,7 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
   const { settings, cluster, kube, directory, logger, metrics } = options
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const known = knownOf(settings)
-  const informers = inventoryInformers(kube, logger)
+  const informers = inventoryInformers(kube, logger, settings.tenantMode ? settings.watchNamespaces : undefined)
   const { allowLoopback, allowPrivate, semantics } = settings
   const reconciles = new ReconcileMetrics(metrics)
   const engine = InventoryEngine.open({
@@ -28,6 +28,7 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
     ...{ kube, informers, known, logger, reconciles, rows: engine.rows },
     defaults: settings,
     watchNamespaces: settings.watchNamespaces,
+    scopeRequired: settings.scopeRequired,
   })
   measureWatches(metrics, targets)
   const manager = new Manager({
@@ -56,12 +57,14 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
 
 /**
  * Who writes, in this cluster. The same after a restart, and not that of another cluster whose agent was given our
- * name. (The namespace of the system is as old as its cluster, and its uid is that of no other.)
+ * name. (The namespace of the system is as old as its cluster, and its uid is that of no other; a tenant knows its own namespace only.)
  */
-async function writerName({ kube, process, signal }: InventoryRunOptions): Promise<string> {
+async function writerName({ kube, process, settings, signal }: InventoryRunOptions): Promise<string> {
+  const [name = 'kube-system'] = settings.tenantMode ? settings.watchNamespaces : []
   try {
-    const system = await kube.get(whole(namespaces), { name: 'kube-system' }, signal)
-    if (system?.metadata.uid) return `${process} in cluster ${system.metadata.uid.slice(0, 13)}`
+    const found = await kube.get(whole(namespaces), { name }, signal)
+    const what = settings.tenantMode ? 'namespace' : 'cluster'
+    if (found?.metadata.uid) return `${process} in ${what} ${found.metadata.uid.slice(0, 13)}`
   } catch (error) {
     if (!isKubeError(error, 'forbidden')) throw error
   }

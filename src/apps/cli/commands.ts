@@ -167,6 +167,7 @@ export interface InventoryRoleFlags {
   readonly context?: string
   readonly account: string
   readonly httpApi?: boolean
+  readonly tenant?: readonly string[]
 }
 
 export interface CollectFlags {
@@ -698,6 +699,11 @@ export function program(actions: Actions, version: string): Command {
     .option('--context <name>', 'context of the kubeconfig (default: its current one)')
     .option('--account <namespace/name>', 'account of the agent', 'clusterpulse-agent/clusterpulse-agent')
     .option('--http-api', 'the agent serves its inventory (INVENTORY_HTTP_ENABLED), to whom the cluster lets')
+    .option(
+      '--tenant <namespace>',
+      'the agent runs in tenant mode (TENANT_MODE) for this namespace: all it needs, and only there; repeat for several',
+      gather,
+    )
     .action((options: InventoryRoleFlags) => actions.inventoryRole(options))
 
   cli

@@ -31,6 +31,8 @@ export interface InventoryRoleOptions {
   readonly account: string
   /** the agent serves its inventory: it asks the API server who its readers are, and what they may */
   readonly httpApi?: boolean
+  /** the agent runs in tenant mode for these namespaces: everything it needs, in them alone */
+  readonly tenant?: readonly string[]
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly signal: AbortSignal
 }
@@ -47,12 +49,14 @@ const READ: readonly Kind<unknown, unknown>[] = [kollectProfile, kollectTarget, 
 export async function inventoryRole(
   options: InventoryRoleOptions,
 ): Promise<{ readonly text: string; readonly notes: readonly string[] }> {
-  const { config, kubeconfig, context, account, httpApi = false, environment, signal } = options
+  const { config, kubeconfig, context, account, httpApi = false, tenant, environment, signal } = options
   const [namespace, name] = account.split('/')
   if (!namespace || !name) throw new ManifestError(`--account is ${JSON.stringify(account)}: write namespace/name`)
   const known = await loadKubeconfig(kubeconfigPaths(kubeconfig, environment))
   await using kube = createKubeClient(await accessForContext(known, context ?? known.currentContext))
-  const objects = config ? ofFiles(config) : await ofCluster(kube, signal)
+  const objects = (config ? ofFiles(config) : await ofCluster(kube, tenant, signal)).filter(
+    ({ metadata: { namespace } }) => !tenant || (namespace !== undefined && tenant.includes(namespace)),
+  )
   const declared = declarationsOf(objects)
   const served = new Map<string, ServedKind>()
   const notes: string[] = []
@@ -62,21 +66,28 @@ export async function inventoryRole(
     else
       notes.push(`the cluster does not have ${gvk.kind} of ${gvk.group || gvk.version}: these roles say nothing of it`)
   }
-  const reads = neededRoles(declared, sinksIn(objects), (gvk) => served.get(JSON.stringify(gvk)))
+  const reads = neededRoles(declared, sinksIn(objects), (gvk) => served.get(JSON.stringify(gvk)), tenant)
   const roles = httpApi ? withReviews(reads) : reads
   if (roles.length === 0) notes.push('nothing is declared that reads anything: there is no role to give')
   return { text: roles.flatMap((role) => documents(role, { namespace, name })).join('---\n'), notes }
 }
 
-async function ofCluster(kube: KubeClient, signal: AbortSignal): Promise<readonly KubeObject[]> {
+async function ofCluster(
+  kube: KubeClient,
+  only: readonly string[] | undefined,
+  signal: AbortSignal,
+): Promise<readonly KubeObject[]> {
   const objects: KubeObject[] = []
   for (const { group, version, plural, kind, definition } of READ) {
     const resource: Resource = { group, version, plural, kind, namespaced: definition.scope !== 'Cluster' }
+    if (only && !resource.namespaced) continue
     if (!(await kube.serves(resource, signal)))
       throw new ManifestError(
         `the cluster does not have ${plural}.${group}: name files with --config, or install the kinds (\`clusterpulse crds --kollect | kubectl apply -f -\`)`,
       )
-    for (const object of await kube.listAll(resource, { signal })) objects.push({ ...object, kind })
+    for (const namespace of only ?? [undefined])
+      for (const object of await kube.listAll(resource, { ...(namespace !== undefined && { namespace }), signal }))
+        objects.push({ ...object, kind })
   }
   return objects
 }

@@ -1,6 +1,7 @@
 import { type Fault, KOLLECT_API_VERSION, type KollectKnown, kollectFaults } from '#kinds'
 import { configReader } from '#runtime'
 import { inventoryKnown } from '../inventory-config.ts'
+import { isTenantMode } from '../inventory-settings.ts'
 import { type Declaration, type Declared, type Finding, readDeclarations, titleOf } from './inventory-files.ts'
 import { placeOf } from './manifest-files.ts'
 import { printableLine } from './terminal.ts'
@@ -48,7 +49,7 @@ export function judged(
   environment: Readonly<Record<string, string | undefined>>,
 ): Pick<Declared, 'declarations' | 'others'> & { readonly faults: readonly Finding[] } {
   const read = configReader(environment)
-  const known = inventoryKnown(read)
+  const known = { ...inventoryKnown(read), tenantMode: isTenantMode(read) }
   read.done()
   const { declarations, findings, others } = readDeclarations(paths, namespace)
   const faults = [

@@ -1,4 +1,4 @@
-import { Informer } from '#controller'
+import { Informer, type ObjectSource } from '#controller'
 import {
   type Kind,
   type KollectClusterInventory,
@@ -25,7 +25,7 @@ import {
   kollectTarget,
 } from '#kinds'
 import { type KubeClient, type KubeObject, namespaces, type Resource, whole } from '#kube'
-import type { Clock } from '#model'
+import { seconds, systemClock } from '#model'
 import type { Logger } from '#runtime'
 
 /** An object of inventory as the API server gives it: older ones may not fit our schema. */
@@ -65,14 +65,40 @@ export type InventoryInformers = {
   readonly [K in keyof Resources]: Resources[K] extends Resource<infer T extends KubeObject> ? Informer<T> : never
 } & { readonly namespaces: Informer<KubeObject> }
 
-/** One informer for each kind of inventory, and one for namespaces; not started. */
-export function inventoryInformers(kube: KubeClient, logger: Logger, clock?: Clock): InventoryInformers {
-  const follow = <T extends KubeObject>(resource: Resource<T>) =>
-    new Informer({ kube, resource, logger, ...(clock && { clock }) })
+/** Namespaces can only be read one by one without rights on the cluster. */
+const READ_NAMESPACES_EVERY_MS = seconds(15)
+
+/**
+ * One informer for each kind of inventory, and one for namespaces; not started.
+ * @param only of these namespaces, by rights of these alone, and nothing of the cluster; absent: of all of it
+ */
+export function inventoryInformers(kube: KubeClient, logger: Logger, only?: readonly string[]): InventoryInformers {
+  const follow = <T extends KubeObject>(resource: Resource<T>) => {
+    if (!only) return new Informer({ kube, resource, logger })
+    const names = resource.namespaced ? only : []
+    const sources = names.map(
+      (namespace): ObjectSource<T> =>
+        (how) =>
+          kube.watch(resource, { namespace, ...how }),
+    )
+    return new Informer({ kube, resource, logger, sources })
+  }
   const entries = Object.entries(inventoryResources).map(([name, resource]) => [
     name,
     follow(resource as unknown as Resource),
   ])
   // Each key has the informer of its own resource.
-  return { ...Object.fromEntries(entries), namespaces: follow(whole(namespaces)) } as InventoryInformers
+  const sources = only && [named(kube, only)]
+  const ofNamespaces = new Informer({ kube, resource: whole(namespaces), logger, ...(sources && { sources }) })
+  return { ...Object.fromEntries(entries), namespaces: ofNamespaces } as InventoryInformers
 }
+
+/** Namespaces by their names. @throws KubeError where one may not be read */
+const named = (kube: KubeClient, names: readonly string[]): ObjectSource<KubeObject> =>
+  async function* ({ signal }) {
+    while (!signal.aborted) {
+      const found = await Promise.all(names.map((name) => kube.get(whole(namespaces), { name }, signal)))
+      yield { type: 'reset', items: found.filter((one) => one !== undefined), resourceVersion: '' }
+      await systemClock.sleep(READ_NAMESPACES_EVERY_MS, signal)
+    }
+  }

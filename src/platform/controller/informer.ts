@@ -9,6 +9,12 @@ export type ObjectChange<T> =
   | { readonly kind: 'changed'; readonly key: ObjectKey; readonly object: T; readonly previous: T }
   | { readonly kind: 'deleted'; readonly key: ObjectKey; readonly previous: T }
 
+/** Tells of objects as a watch does: all of them at first and after a gap, then what becomes of them. */
+export type ObjectSource<T extends KubeObject> = (how: {
+  readonly signal: AbortSignal
+  readonly onTrouble: (error: unknown) => void
+}) => AsyncIterable<WatchEvent<T>>
+
 /** Which objects are listed and watched. */
 export interface InformerOptions<T extends KubeObject> {
   readonly kube: KubeClient
@@ -17,6 +23,8 @@ export interface InformerOptions<T extends KubeObject> {
   readonly namespace?: string
   readonly labelSelector?: string
   readonly fieldSelector?: string
+  /** Where objects come from instead of one list and watch, each object from one of them; []: there are none. */
+  readonly sources?: readonly ObjectSource<T>[]
   /**
    * Which of the objects are wanted, where no selector can say it: others are neither kept nor told of, as if they did not
    * exist. Default: all.
@@ -34,19 +42,25 @@ export interface InformerOptions<T extends KubeObject> {
  */
 export class Informer<T extends KubeObject> implements AsyncDisposable {
   readonly #options: InformerOptions<T>
+  readonly #sources: readonly ObjectSource<T>[]
   readonly #objects = new Map<string, T>()
+  /** which source an object is of, by its place */
+  readonly #origins = new Map<string, number>()
   readonly #listeners = new Set<(change: ObjectChange<T>) => void>()
   readonly #stop = new AbortController()
   readonly #synced: Promise<void>
   #resolveSynced: () => void = () => undefined
   #rejectSynced: (error: Error) => void = () => undefined
   #isSynced = false
-  /** up to which the list and the watch have brought everything */
-  #seen = ''
+  /** sources whose first list is in */
+  readonly #listed = new Set<number>()
+  /** up to which the list and the watch of each source have brought everything */
+  readonly #seen: string[] = []
   #loop: Promise<void> | undefined
 
   constructor(options: InformerOptions<T>) {
     this.#options = options
+    this.#sources = options.sources ?? [(how) => this.#listAndWatch(how)]
     this.#synced = new Promise((resolve, reject) => {
       this.#resolveSynced = resolve
       this.#rejectSynced = reject
@@ -65,7 +79,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 
   /** Begins to list and watch; a second call does nothing. */
   start(): void {
-    this.#loop ??= this.#run()
+    this.#loop ??= Promise.all(this.#sources.map((_, at) => this.#run(at))).then(() => undefined)
+    this.#syncedOnceAllAre()
   }
 
   /** Resolves when the first list is in. Rejects when the signal aborts or the informer stops before. */
@@ -101,9 +116,16 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   wrote(object: T): void {
     if (!this.#isSynced || this.#stop.signal.aborted) return
     const version = object.metadata.resourceVersion
-    const known = this.#objects.get(keyText(keyOf(object)))
-    if (!isLater(version, this.#seen) || (known && !isLater(version, known.metadata.resourceVersion))) return
-    this.#put(object)
+    const text = keyText(keyOf(object))
+    const known = this.#objects.get(text)
+    const at = this.#sources.length === 1 ? 0 : this.#origins.get(text)
+    if (
+      at === undefined ||
+      !isLater(version, this.#seen[at]) ||
+      (known && !isLater(version, known.metadata.resourceVersion))
+    )
+      return
+    this.#put(object, at)
   }
 
   /** Calls the listener for every change from now on; the returned function ends that. */
@@ -122,12 +144,12 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     return this.stop()
   }
 
-  async #run(): Promise<void> {
+  async #run(at: number): Promise<void> {
     const { clock = systemClock, logger } = this.#options
     const { signal } = this.#stop
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
-        await this.#watch(() => {
+        await this.#watch(at, () => {
           attempt = 0
         })
       } catch (error) {
@@ -137,45 +159,60 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     }
   }
 
-  async #watch(onProgress: () => void): Promise<void> {
-    const { kube, resource, namespace, labelSelector, fieldSelector, where, onEvent, logger } = this.#options
-    const events = kube.watch(resource, {
+  #listAndWatch(how: Parameters<ObjectSource<T>>[0]): AsyncIterable<WatchEvent<T>> {
+    const { kube, resource, namespace, labelSelector, fieldSelector } = this.#options
+    return kube.watch(resource, {
       ...(namespace !== undefined && { namespace }),
       ...(labelSelector !== undefined && { labelSelector }),
       ...(fieldSelector !== undefined && { fieldSelector }),
+      ...how,
+    })
+  }
+
+  async #watch(at: number, onProgress: () => void): Promise<void> {
+    const { where, onEvent, logger } = this.#options
+    const events = this.#sources[at]?.({
       signal: this.#stop.signal,
       onTrouble: (error) => logger.debug({ resource: this.name, err: error }, 'watch was interrupted; it goes on'),
     })
-    for await (const event of events) {
+    for await (const event of events ?? []) {
       onProgress()
       onEvent?.(event)
       if (event.type === 'reset') {
-        this.#seen = event.resourceVersion
-        this.#reset(where ? event.items.filter(where) : event.items)
+        this.#seen[at] = event.resourceVersion
+        this.#reset(where ? event.items.filter(where) : event.items, at)
         continue
       }
       const { resourceVersion = '' } = event.object.metadata
-      this.#seen = resourceVersion
+      this.#seen[at] = resourceVersion
       // We wrote a later one ourselves: what came before it is known, and where it was another object, told as deleted.
       const known = this.#objects.get(keyText(keyOf(event.object)))
       if (isLater(known?.metadata.resourceVersion, resourceVersion)) continue
       if (event.type === 'deleted' || where?.(event.object) === false) this.#remove(keyOf(event.object))
-      else this.#put(event.object)
+      else this.#put(event.object, at)
     }
   }
 
-  #reset(items: readonly T[]): void {
+  #reset(items: readonly T[], at: number): void {
     const present = new Set(items.map((item) => keyText(keyOf(item))))
-    for (const [text, object] of this.#objects) if (!present.has(text)) this.#remove(keyOf(object))
-    for (const item of items) this.#put(item)
+    for (const [text, object] of this.#objects)
+      if (this.#origins.get(text) === at && !present.has(text)) this.#remove(keyOf(object))
+    for (const item of items) this.#put(item, at)
+    this.#listed.add(at)
+    this.#syncedOnceAllAre()
+  }
+
+  #syncedOnceAllAre(): void {
+    if (this.#listed.size < this.#sources.length) return
     this.#isSynced = true
     this.#resolveSynced()
   }
 
-  #put(object: T): void {
+  #put(object: T, at: number): void {
     const key = keyOf(object)
     const previous = this.#objects.get(keyText(key))
     this.#objects.set(keyText(key), object)
+    this.#origins.set(keyText(key), at)
     const isNew = !previous || previous.metadata.uid !== object.metadata.uid
     // Deleted and made anew while we did not look: two objects, whatever their name.
     if (previous && isNew) this.#tell({ kind: 'deleted', key, previous })
@@ -187,6 +224,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     const previous = this.#objects.get(keyText(key))
     if (!previous) return
     this.#objects.delete(keyText(key))
+    this.#origins.delete(keyText(key))
     this.#tell({ kind: 'deleted', key, previous })
   }
 

@@ -36,6 +36,13 @@ const takes = (kind: string, cases: readonly (readonly [what: string, spec: unkn
     it.each(cases)('may have %s', (_, spec) => expect(said(kind, spec)).toEqual([]))
   })
 
+it('kinds of the cluster are refused where the agent has rights in namespaces only', () => {
+  const tenant = { ...known, tenantMode: true }
+  for (const kind of ['KollectClusterTarget', 'KollectClusterInventory', 'KollectClusterScope'])
+    expect(said(kind, selected, tenant)).toEqual([expect.stringMatching(/^kind is of the cluster, .*TENANT_MODE/)])
+  expect(said('KollectScope', {}, tenant)).toEqual([])
+})
+
 refuses('KollectProfile', [
   ['no kind', { targetGVK: {}, attributes: [image] }, 'spec.targetGVK.version', 'spec.targetGVK.kind'],
   [

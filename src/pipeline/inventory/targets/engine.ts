@@ -79,6 +79,8 @@ export interface TargetEngineOptions {
   readonly known: KollectKnown
   /** only these namespaces are ever read; []: all */
   readonly watchNamespaces: readonly string[]
+  /** a target that no scope bounds collects nothing */
+  readonly scopeRequired?: boolean
   readonly clock: Clock
   readonly logger: Logger
   /** the target is doing otherwise, or is not there any more */
@@ -329,6 +331,11 @@ class RunningTarget {
     const { known, watchNamespaces } = this.#options
     const scopes = this.#scopes(world)
     if (!scopes.of) return { degraded: { reason: 'ScopeLookupFailed', message: scopes.fault } }
+    if (this.#options.scopeRequired && scopes.of.length === 0) {
+      const where = this.#isOfCluster ? 'KollectClusterScope' : `KollectScope in ${this.key.namespace}`
+      const message = `no ${where} bounds it, and the agent collects nothing without one (SCOPE_REQUIRED)`
+      return { degraded: { reason: 'ScopeLookupFailed', message }, isDenied: true }
+    }
     const prepared = this.#prepare(target, world, scopes.of)
     if (!prepared.target) return prepared.refusal
     const { namespaces } = world

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { declarationsOf } from './declared.ts'
-import { kindsOf, neededRoles } from './role.ts'
+import { kindsOf, neededRoles, ownRules } from './role.ts'
 import { aProfile, aTarget } from './testing/cluster.ts'
 
 const profile = (name: string, gvk: object) => ({
@@ -47,6 +49,29 @@ describe('the role of an agent', () => {
       { namespace: '', rules: [reads('', 'nodes')] },
       { namespace: 'shop', rules: [reads('apps', 'deployments')] },
     ])
+  })
+
+  it('of a tenant is of its namespaces alone, with what an agent needs there whatever is declared', () => {
+    const everywhere = { namespaceSelector: { matchLabels: { a: 'b' } } }
+    const nodes = { resourceRules: [{ gvk: { version: 'v1', kind: 'Node' } }] }
+    const objects = [
+      aProfile(),
+      aTarget(everywhere),
+      aTarget(nodes, 'n'),
+      aTarget({ includedNamespaces: ['bank'] }, 'b'),
+    ]
+    const found = neededRoles(declarationsOf(objects), [], served, ['shop', 'store'])
+    expect(found.map(({ namespace }) => namespace)).toEqual(['shop', 'store'])
+    for (const { rules } of found) {
+      expect(rules).toEqual([...ownRules('namespace'), reads('', 'configmaps')])
+      expect(JSON.stringify(rules)).not.toMatch(/kollectcluster|\*/)
+    }
+  })
+
+  it('of the cluster is what deploy/inventory gives, before anything is declared', () => {
+    const documents = parseAllDocuments(readFileSync('deploy/inventory/role.yaml', 'utf8')).map((one) => one.toJS())
+    const { rules } = documents.find(({ kind }) => kind === 'ClusterRole') as { rules: object[] }
+    expect(rules).toEqual(ownRules('cluster'))
   })
 
   it('lets it get the Secrets that sinks name, by their names', () => {

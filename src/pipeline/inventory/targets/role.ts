@@ -1,5 +1,6 @@
 import type { GroupVersionKind } from '#kinds'
 import type { ServedKind } from '#kube'
+import { inventoryResources } from '../objects.ts'
 import type { TargetSpec } from './compile.ts'
 import type { Declarations } from './declared.ts'
 
@@ -23,6 +24,8 @@ export interface SinkToRead {
   readonly spec: unknown
 }
 
+const READ = ['get', 'list', 'watch']
+
 const kindKey = ({ group = '', version, kind }: GroupVersionKind): string => `${group}/${version}/${kind}`
 
 /** Every kind that targets read, once. */
@@ -35,11 +38,13 @@ export function kindsOf({ profiles, targets, clusterTargets }: Declarations): re
  * The least that an agent must be allowed for what is declared: to list and watch each kind, in the namespaces that targets name or over
  * the cluster where they choose by labels; and to get each Secret that a sink names. Sorted: equal declarations give equal roles.
  * @param served what kinds are called; those that the cluster does not have are left out
+ * @param only an agent of these namespaces alone: nothing elsewhere, and what it needs whatever is declared
  */
 export function neededRoles(
   declared: Declarations,
   sinks: readonly SinkToRead[],
   served: (gvk: GroupVersionKind) => ServedKind | undefined,
+  only?: readonly string[],
 ): readonly NeededRole[] {
   const reads = new Map<string, Set<string>>()
   const add = (namespace: string, text: string) => {
@@ -50,7 +55,9 @@ export function neededRoles(
     for (const gvk of kindsOfTarget(spec, namespace, declared.profiles)) {
       const found = served(gvk)
       if (!found) continue
-      for (const where of found.namespaced ? namespacesOf(spec, namespace) : [''])
+      const wanted = found.namespaced ? namespacesOf(spec, namespace) : ['']
+      const isWide = found.namespaced && wanted.includes('')
+      for (const where of only ? only.filter((one) => isWide || wanted.includes(one)) : wanted)
         add(where, JSON.stringify([gvk.group ?? '', found.plural]))
     }
   // What may be read everywhere need not be said of each namespace.
@@ -59,10 +66,30 @@ export function neededRoles(
   const secrets = new Map<string, Set<string>>()
   for (const { namespace, spec } of sinks)
     for (const name of secretsIn(spec)) secrets.set(namespace, (secrets.get(namespace) ?? new Set()).add(name))
-  return [...new Set([...reads.keys(), ...secrets.keys()])].sort().flatMap((namespace) => {
-    const rules = [...rulesOf(reads.get(namespace) ?? new Set()), ...secretRules(secrets.get(namespace) ?? new Set())]
+  return [...new Set([...(only ?? [...reads.keys(), ...secrets.keys()])])].sort().flatMap((namespace) => {
+    const rules = [
+      ...(only ? ownRules('namespace') : []),
+      ...rulesOf(reads.get(namespace) ?? new Set()),
+      ...secretRules(secrets.get(namespace) ?? new Set()),
+    ]
     return rules.length > 0 ? [{ namespace, rules }] : []
   })
+}
+
+/** What an agent needs whatever is declared: the objects of inventory, what it says in them and of them, and namespaces. */
+export function ownRules(of: 'cluster' | 'namespace'): readonly NeededRule[] {
+  const all = Object.values(inventoryResources).filter(({ namespaced }) => namespaced || of === 'cluster')
+  const written = all.map(({ plural }) => plural).filter((plural) => !/(profiles|scopes)$/.test(plural))
+  const kollect = { apiGroups: [inventoryResources.targets.group] }
+  return [
+    { ...kollect, resources: of === 'cluster' ? ['*'] : all.map(({ plural }) => plural).sort(), verbs: READ },
+    // Finalizers, annotations that are answered, and statuses.
+    { ...kollect, resources: written.flatMap((plural) => [plural, `${plural}/status`]).sort(), verbs: ['patch'] },
+    // Tests go when their time to live has passed.
+    { ...kollect, resources: ['kollectconnectiontests'], verbs: ['delete'] },
+    { apiGroups: [''], resources: ['namespaces'], verbs: of === 'cluster' ? READ : ['get'] },
+    { apiGroups: [''], resources: ['events'], verbs: ['create'] },
+  ]
 }
 
 function rulesOf(reads: ReadonlySet<string>): NeededRule[] {

@@ -246,6 +246,17 @@ describe('a scope', () => {
     await expectRows(now, ['shop/a=on', 'shop/b=on'])
   })
 
+  it('is waited for where the agent demands one, and taken away with the rows', async () => {
+    await cluster.apply(aTarget())
+    const now = await run({ scopeRequired: true })
+    await expectDegraded('ScopeLookupFailed')
+    await cluster.apply(aScope({}))
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await cluster.remove(aScope({}))
+    await expectDegraded('ScopeLookupFailed')
+    expect(now.rows.state({ namespace: 'shop', name: 'settings' }).kind).toBe('dropped')
+  })
+
   it('is one of several, which all count', async () => {
     await cluster.apply(aScope({ allowedNamespaces: ['shop', 'bank'] }, 'a'))
     await cluster.apply(aScope({ deniedNamespaces: ['bank'] }, 'z'))

@@ -45,6 +45,9 @@ const rules = new Map<string, Rule>(
   ].map((rule) => [rule.kind.definition.kind, rule]),
 )
 
+const OF_CLUSTER =
+  'is of the cluster, and the agent has rights in namespaces only (TENANT_MODE): write a KollectTarget, KollectInventory or KollectScope in each namespace, or have it collected by an agent of the cluster'
+
 const schemas = new Map<string, StructuralSchema>()
 
 function schemaOf({ kind }: Rule): StructuralSchema {
@@ -72,6 +75,7 @@ export function kollectFaults(kind: string, object: unknown, known: KollectKnown
   const rule = rules.get(kind)
   if (!rule)
     return [{ path: 'kind', message: `is ${JSON.stringify(kind)}, which ${KOLLECT_API_VERSION} does not have` }]
+  if (known.tenantMode && rule.kind.definition.scope === 'Cluster') return [{ path: 'kind', message: OF_CLUSTER }]
   const ofSchema = rule.kind.faults(object)
   const said = new Set(ofSchema.map(({ path }) => path))
   const more = [...unknownFields(schemaOf(rule), spec, 'spec'), ...rule.faults(recordOf(spec), meta, known)]

@@ -6,6 +6,8 @@ export interface KollectKnown {
   readonly semantics: KollectSemantics
   /** ceiling of one part of an export, in bytes */
   readonly maxExportBytes: number
+  /** the agent has rights in namespaces only: kinds of the cluster are refused */
+  readonly tenantMode?: boolean
   /** namespace of objects that say none, as kubectl has one */
   readonly namespace?: string
   /** the KollectScopes of its namespace, or the KollectClusterScopes for a kind of the cluster */
