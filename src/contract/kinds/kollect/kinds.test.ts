@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import type { StructuralSchema } from '../crd-schema.ts'
 import { kollectKinds } from '../generate.ts'
 import { kollectInventory, kollectProfile } from './index.ts'
@@ -62,5 +64,17 @@ describe('kinds of inventory', () => {
       include: 'SpecAndStatus',
       dedupeIdentity: true,
     })
+  })
+
+  it('of a namespace are viewed and edited with it, and scopes are written by nobody but who runs the cluster', () => {
+    const roles = parseAllDocuments(readFileSync('deploy/inventory/people.yaml', 'utf8')).map(
+      (one) => one.toJS() as { readonly rules: readonly { readonly resources: readonly string[] }[] },
+    )
+    const [viewed, edited] = roles.map(({ rules }) => rules.flatMap(({ resources }) => resources).sort())
+    const namespaced = kollectKinds
+      .filter(({ definition }) => definition.scope !== 'Cluster')
+      .map((kind) => kind.plural)
+    expect(viewed).toEqual([...namespaced].sort())
+    expect(edited).toEqual(viewed?.filter((plural) => plural !== 'kollectscopes'))
   })
 })
