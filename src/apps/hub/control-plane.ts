@@ -108,7 +108,8 @@ export async function openControlPlane({
     }
     const clientAuthorities = await openAuthority?.(sealer)
     if (clientAuthorities) await server.publishAuthorities(clientAuthorities, clientCa)
-    const token = keptToken(join(dir, 'admin.token'), logger)
+    const kubeconfigPath = kubeconfigOf(dataDir)
+    const token = keptToken(join(dir, 'admin.token'), kubeconfigPath, logger)
     const own = randomBytes(32).toString('base64url')
     const tokens = [
       { token, user: 'admin', groups: [MASTERS] },
@@ -121,7 +122,6 @@ export async function openControlPlane({
       ...(clientCa && { clientCa }),
       ...(clientAuthorities && { clientAuthorities }),
     })
-    const kubeconfigPath = kubeconfigOf(dataDir)
     const text = listener.kubeconfig({ context: 'clusterpulse', token })
     writeFileSync(kubeconfigPath, text, { mode: 0o600 })
     const access: ClusterAccess = {
@@ -227,9 +227,17 @@ const isEmpty = (folder: string): boolean => !existsSync(folder) || readdirSync(
 /** 32 bytes in base64url: anything else is no token of ours, and an empty one must never open anything. */
 const TOKEN = /^[\w-]{43}$/
 
-function keptToken(path: string, logger: Logger): string {
+function keptToken(path: string, kubeconfigPath: string, logger: Logger): string {
   const kept = existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined
-  if (kept !== undefined && TOKEN.test(kept)) return kept
+  if (kept !== undefined && TOKEN.test(kept)) {
+    const written = existsSync(kubeconfigPath) ? readFileSync(kubeconfigPath, 'utf8') : undefined
+    if (written !== undefined && !written.includes(kept))
+      logger.error(
+        { path, kubeconfig: kubeconfigPath },
+        'the administrator token is not that of the kubeconfig: one of both was altered; a new kubeconfig is written, and copies of the former one may be refused',
+      )
+    return kept
+  }
   const token = randomBytes(32).toString('base64url')
   writeFileSync(`${path}.new`, token, { mode: 0o600 })
   renameSync(`${path}.new`, path)
