@@ -220,7 +220,14 @@ describe.skipIf(missing !== undefined)(
       expect(await rowsOf('kollectinventories')).toEqual([
         expect.objectContaining({ status: 'Ready', rows: 1, sinks: 1, failing: 0, lastExportAt: expect.any(Number) }),
       ])
-      expect(await rowsOf('kollectsinks')).toEqual([expect.objectContaining({ type: 'postgres', status: 'Connected' })])
+      await expect
+        .poll(() => rowsOf('kollectsinks'), { timeout: 30_000 })
+        .toEqual([
+          expect.objectContaining({
+            ...{ type: 'postgres', status: 'Connected', exports: 'Caught up', rows: 1, behindSince: null },
+            ...{ lastExportAt: expect.any(Number), failingSince: null, conflict: null },
+          }),
+        ])
     })
 
     it('is shown to those whose policy names it or filters nothing, in the namespaces they see', async () => {
@@ -307,6 +314,8 @@ describe.skipIf(missing !== undefined)(
         exports: [expect.objectContaining({ sink: 'database/warehouse', status: 'WriterConflict', message: who })],
       })
       expect(await command('get', 'kinv', '-o', 'wide', '--server', base)).toContain(system.slice(0, 13))
+      const sink = async () => (await client.fleetRows('kollectsinks', { limit: 10 })).items[0]?.values
+      await expect.poll(sink, { timeout: 30_000 }).toMatchObject({ exports: 'Other writer', conflict: who, why: who })
       expect(await stored()).toEqual(before)
       await other.kill('SIGTERM')
       await expect.poll(written, { timeout: 240_000 }).toMatchObject({ status: 'Ready', failing: 0, conflict: null })

@@ -704,6 +704,26 @@ for (const { title, skip, open } of clusters) {
         agent.rows().put([aRow('c')])
         await expect.poll(() => stateOf('Degraded')).toBe('True/WriterConflict')
         expect(await stateOf('SinkReachable')).toBe('True/WriterConflict')
+        // The sink says it, too, with what it holds and since when that is not all.
+        await expect.poll(() => stateOf('Synced', 'one', databaseSinks)).toBe('False/WriterConflict')
+        const { conditions, ...seen } = ((await read(databaseSinks, 'one'))?.status ?? {}) as KollectSinkStatus
+        expect(seen).toMatchObject({ inventories: 1, itemCount: 1, lastExportTime: expect.any(String) })
+        expect(conditions?.find(({ type }) => type === 'Synced')?.message).toContain('team-a/apps: somebody else')
+        const about = async () =>
+          (await cluster.kube.listAll(events))
+            .filter(({ reason }) => reason === 'WriterConflict')
+            .map(({ involvedObject }) => involvedObject)
+        await expect.poll(about).toEqual(
+          expect.arrayContaining([
+            expect.objectContaining({ kind: 'KollectDatabaseSink', name: 'one' }),
+            expect.objectContaining({ kind: 'KollectInventory', name: 'apps' }),
+          ]),
+        )
+        one.trouble = undefined
+        await expect.poll(() => stateOf('Synced', 'one', databaseSinks), { timeout: 40_000 }).toBe('True/Exported')
+        await remove(inventories, 'apps')
+        const left = async () => ((await read(databaseSinks, 'one'))?.status as KollectSinkStatus).inventories
+        await expect.poll(left).toBe(0)
       },
       120_000,
     )

@@ -1,7 +1,7 @@
 import { type Controller, type Informer, keyText, onReferredChange, type Trigger } from '#controller'
 import type { KollectKnown } from '#kinds'
 import type { KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
-import { type Clock, steadyClock, systemClock } from '#model'
+import { type Clock, seconds, steadyClock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import { type SinkContext, type SinkFamily, SinkPool } from '#sinks'
 import { InventoryView } from './api/view.ts'
@@ -13,7 +13,13 @@ import { ExportMetrics, type Lag } from './metrics.ts'
 import { type InventoryInformers, inventoryResources } from './objects.ts'
 import { ConnectionTestReconciler } from './reconcile/connection-tests.ts'
 import { EventRecorder } from './reconcile/event-recorder.ts'
-import { clusterInventory, type InventoryKind, inventoryAt, namespacedInventory } from './reconcile/inventory-kinds.ts'
+import {
+  clusterInventory,
+  exportsTo,
+  type InventoryKind,
+  inventoryAt,
+  namespacedInventory,
+} from './reconcile/inventory-kinds.ts'
 import { InventoryReconciler, sinksOf } from './reconcile/inventory-reconciler.ts'
 import { SinkReconciler } from './reconcile/sink-reconciler.ts'
 import { changesChoice, keysOf, onSpecOrAnnotations } from './reconcile/triggers.ts'
@@ -21,6 +27,7 @@ import { ReconcileMetrics } from './reconcile-metrics.ts'
 import { measureRows } from './row-metrics.ts'
 import type { RowSink } from './rows.ts'
 import type { SinkPlace } from './sink-place.ts'
+import { sinkExports } from './status/sink-exports.ts'
 import { DirtySet, RowStore } from './store/index.ts'
 
 /** What inventories and sinks of one cluster need to run. */
@@ -51,6 +58,8 @@ export interface InventoryEngineOptions {
 const FAMILIES = ['database', 'snapshot', 'event'] as const
 /** Namespaces come and change their labels by the hundred: roll-ups look once for all of them, after so long in ms. */
 const NAMESPACES_CALM_MS = 500
+/** Counts and times of a sink follow its inventories within so long, ms. */
+const SINK_COUNTS_MS = seconds(10)
 
 /**
  * Inventories of one cluster: takes the rows of targets, and runs what brings them to sinks. Its controllers go to a Manager, and `lead`
@@ -101,9 +110,12 @@ export class InventoryEngine implements AsyncDisposable {
     const controllers = new Map<string, Controller>()
     const add = (controller: Controller) => controllers.set(controller.name, controller)
     const sinks = new Map<SinkFamily, SinkReconciler>()
-    const onDoubt = ({ family, ...key }: SinkPlace) => {
+    const lookAgain = ({ family, ...key }: SinkPlace, afterMs = 0) =>
+      controllers.get(`${family}-sinks`)?.enqueue(key, afterMs)
+    const onDoubt = (place: SinkPlace) => {
+      const { family, ...key } = place
       sinks.get(family)?.doubt(key)
-      controllers.get(`${family}-sinks`)?.enqueue(key)
+      lookAgain(place)
     }
     const health = new SinkHealth({ logger, now, onDoubt })
 
@@ -117,6 +129,9 @@ export class InventoryEngine implements AsyncDisposable {
         logger,
         run: { pool: this.#pool, metrics, health, logger, clock: steady, now, random, store: this.#store },
         enqueue: (key, afterMs) => controllers.get(reconciler.name)?.enqueue(key, afterMs),
+        onExports: (places, isNews) => {
+          for (const place of places) lookAgain(place, isNews ? 0 : SINK_COUNTS_MS)
+        },
       })
       add(
         reconciles.controller(of.kind, {
@@ -152,6 +167,7 @@ export class InventoryEngine implements AsyncDisposable {
           for (const { reconciler } of inventories) reconciler.answered(place)
         },
         inventoryAt: (place) => inventoryAt(place, informers),
+        exportsOf: (place) => sinkExports(exportsTo(place, informers)),
         scopesOf: (namespace) => informers.scopes.list().filter(({ metadata }) => metadata.namespace === namespace),
       })
       sinks.set(family, reconciler)

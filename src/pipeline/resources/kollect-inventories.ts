@@ -2,7 +2,7 @@ import { fields, instant, items, text } from '#collect'
 import type { KubeObject } from '#kube'
 import { type JsonValue, seconds } from '#model'
 import { defineResource } from './define.ts'
-import { conditionOf, kollectList, standingHealth, standingOf, whyOf } from './kollect-lists.ts'
+import { CONFLICT, conditionOf, kollectList, standingHealth, standingOf, WAITING, whyOf } from './kollect-lists.ts'
 import { createdAt, numberOf, once } from './read.ts'
 
 /** How one sink of an inventory stands. */
@@ -14,15 +14,11 @@ interface Export {
   /** ms since the Unix epoch; null: never */
   readonly lastAt: number | null
   readonly since: number | null
+  /** of the last export; null: not known */
+  readonly rows: number | null
   /** of the oldest change that it lacks, where that is late */
   readonly behindSince: number | null
 }
-
-/** Reasons of a sink that fails in nothing: it got nothing yet, or all but deletions. */
-const WAITING = ['Pending', 'DeletionsWait']
-
-/** What the agent says of a sink that holds rows of another cluster under the same name. */
-const CONFLICT = 'WriterConflict'
 
 const exportsOf = once(({ status }: KubeObject): readonly Export[] =>
   items(fields(status).sinkExports).map((one): Export => {
@@ -35,6 +31,7 @@ const exportsOf = once(({ status }: KubeObject): readonly Export[] =>
       message: said && !said.isTrue ? said.message : '',
       lastAt: instant(one.lastExportTime),
       since: said?.since ?? null,
+      rows: typeof one.itemCount === 'number' ? one.itemCount : null,
       behindSince: instant(one.behindSince),
     }
   }),
@@ -114,11 +111,12 @@ export const kollectInventories = defineResource({
       isExtra: true,
       read: (object) =>
         exportsOf(object).map(
-          ({ name, status, lastAt, since, behindSince, message }): JsonValue => ({
+          ({ name, status, lastAt, since, rows, behindSince, message }): JsonValue => ({
             sink: name,
             status,
             sinceAt: since,
             lastWriteAt: lastAt,
+            ...(rows !== null && { rows }),
             ...(behindSince !== null && { behindSinceAt: behindSince }),
             ...(message !== '' && { message }),
           }),

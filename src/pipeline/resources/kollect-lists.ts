@@ -12,6 +12,11 @@ export function kollectList(kind: string, plural: string): ListRead {
   return { ...listOf<KubeObject>(resource), servedAs }
 }
 
+/** Reasons of a sink that fails in nothing: it got nothing yet, or all but deletions. */
+export const WAITING: readonly string[] = ['Pending', 'DeletionsWait']
+/** What the agent says of a sink that holds rows of another cluster under the same name. */
+export const CONFLICT = 'WriterConflict'
+
 /** What a condition of a status says; undefined: there is none of the type. */
 export interface Said {
   readonly isTrue: boolean

@@ -1,9 +1,9 @@
-import { fields, text } from '#collect'
+import { fields, instant, text } from '#collect'
 import type { KubeObject } from '#kube'
 import { seconds } from '#model'
 import { defineResource } from './define.ts'
-import { conditionOf, kollectList, standingHealth } from './kollect-lists.ts'
-import { createdAt, textOf } from './read.ts'
+import { CONFLICT, conditionOf, kollectList, type Said, standingHealth, WAITING } from './kollect-lists.ts'
+import { createdAt, numberOf, textOf } from './read.ts'
 
 /** Where inventories of a cluster go: databases, files and events. Where that is stays in the cluster. */
 export const kollectSinks = defineResource({
@@ -30,14 +30,62 @@ export const kollectSinks = defineResource({
     type: { label: 'Type', kind: 'string', read: textOf('spec', 'type') },
     kind: { label: 'Kind', kind: 'string', isExtra: true, read: (_, kind) => kind },
     // Only where it says another name than that of its agent.
-    writesAs: { label: 'Writes as', kind: 'string', read: ({ spec }) => text(fields(spec).cluster) || null },
+    writesAs: {
+      label: 'Writes as',
+      kind: 'string',
+      isWide: true,
+      read: ({ spec }) => text(fields(spec).cluster) || null,
+    },
+    exports: {
+      label: 'Exports',
+      kind: 'string',
+      absence: 'unknown',
+      health: {
+        'Caught up': 'healthy',
+        Failing: 'unhealthy',
+        'Other writer': 'unhealthy',
+        'Nothing yet': 'unknown',
+        'Not used': 'unknown',
+      },
+      read: exportsWord,
+    },
+    rows: { label: 'Rows', kind: 'number', absence: 'unknown', read: numberOf('status', 'itemCount') },
+    lastExportAt: {
+      label: 'Last write',
+      kind: 'number',
+      unit: 'time',
+      read: ({ status }) => instant(fields(status).lastExportTime),
+    },
+    // A time and not a length: the lag is its age, as of whenever somebody looks.
+    behindSince: {
+      label: 'Lag',
+      kind: 'number',
+      unit: 'time',
+      read: ({ status }) => instant(fields(status).behindSince),
+    },
+    failingSince: {
+      label: 'Failing since',
+      kind: 'number',
+      unit: 'time',
+      read: ({ status }) => failing(status)?.since ?? null,
+    },
+    conflict: {
+      label: 'Other writer',
+      kind: 'string',
+      isWide: true,
+      read: ({ status }) => {
+        const found = failing(status)
+        return found?.reason === CONFLICT ? found.message : null
+      },
+    },
     why: {
       label: 'Why',
       kind: 'string',
       read: ({ status }) => {
         const [degraded, verified] = [conditionOf(status, 'Degraded'), conditionOf(status, 'ConnectionVerified')]
         if (degraded?.isTrue) return degraded.message || degraded.reason || null
-        return verified && !verified.isTrue ? verified.message || verified.reason || null : null
+        if (verified && !verified.isTrue) return verified.message || verified.reason || null
+        return failing(status)?.message || null
       },
     },
     isInsecure: {
@@ -58,9 +106,28 @@ export const kollectSinks = defineResource({
   },
   counts: {
     byStatus: { function: 'count', field: undefined, groupBy: 'status' },
+    byExports: { function: 'count', field: undefined, groupBy: 'exports' },
+    rows: { function: 'sum', field: 'rows', groupBy: undefined },
     byType: { function: 'count', field: undefined, groupBy: 'type' },
   },
 })
+
+/** What keeps it from taking what it is given; undefined: nothing does. */
+function failing(status: unknown): Said | undefined {
+  const synced = conditionOf(status, 'Synced')
+  return synced && !synced.isTrue && !WAITING.includes(synced.reason) ? synced : undefined
+}
+
+/** How it stands with what it is given; null: its agent does not say. */
+function exportsWord({ status }: KubeObject): string | null {
+  const { inventories, lastExportTime, behindSince } = fields(status)
+  if (typeof inventories !== 'number') return null
+  if (inventories === 0) return 'Not used'
+  const found = failing(status)
+  if (found) return found.reason === CONFLICT ? 'Other writer' : 'Failing'
+  if (behindSince !== undefined) return 'Behind'
+  return lastExportTime === undefined ? 'Nothing yet' : 'Caught up'
+}
 
 function statusOf({ status }: KubeObject): string {
   if (conditionOf(status, 'Degraded')?.isTrue) return 'Degraded'

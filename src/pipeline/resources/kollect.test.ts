@@ -110,4 +110,38 @@ describe('a sink of inventory', () => {
     // Where it is may hold credentials of old.
     expect(JSON.stringify(row)).not.toContain('secret@')
   })
+
+  const written = { inventories: 2, itemCount: 7, lastExportTime: '2026-11-02T00:00:00Z' }
+  const at = Date.parse
+  it.each([
+    ['the agent says nothing of it', {}, { exports: null, rows: null, lastExportAt: null, behindSince: null }],
+    ['no inventory names it', { inventories: 0 }, { exports: 'Not used', rows: null }],
+    [
+      'it got nothing yet',
+      { inventories: 1, conditions: [said('Synced', 'False', 'Pending')] },
+      { exports: 'Nothing yet', failingSince: null },
+    ],
+    [
+      'it holds all',
+      { ...written, conditions: [said('Synced', 'True', 'Exported')] },
+      { exports: 'Caught up', rows: 7, lastExportAt: at('2026-11-02T00:00:00Z'), behindSince: null, why: null },
+    ],
+    [
+      'it lacks something for long',
+      { ...written, behindSince: '2026-11-02T01:00:00Z', conditions: [said('Synced', 'True', 'Exported')] },
+      { exports: 'Behind', behindSince: at('2026-11-02T01:00:00Z'), failingSince: null },
+    ],
+    [
+      'it refuses',
+      { ...written, conditions: [said('Synced', 'False', 'Forbidden', 'grant insert')] },
+      { exports: 'Failing', failingSince: at('2026-11-01T00:00:00Z'), why: 'grant insert', conflict: null },
+    ],
+    [
+      'another agent writes there',
+      { ...written, conditions: [said('Synced', 'False', 'WriterConflict', 'east does')] },
+      { exports: 'Other writer', conflict: 'east does', why: 'east does' },
+    ],
+  ])('says how exports stand where %s', (_, status, expected) => {
+    expect(rowOf(kollectSinks, { spec: { type: 'postgres' }, status })).toMatchObject(expected)
+  })
 })

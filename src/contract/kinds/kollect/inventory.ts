@@ -41,6 +41,7 @@ const seen = {
         sinkIdentity: Type.Optional(
           Text(64, 'of the sink and its cluster when it last took something: of another one nothing is known'),
         ),
+        itemCount: Count('rows that it last took'),
         behindSince: Type.Optional(
           Moment(
             'of the oldest change that it lacks, where that is more than a minute later than its window; else absent',

@@ -152,6 +152,14 @@ export const SinkStatus = Type.Object(
     conditions: Conditions,
     cluster: Type.Optional(Text(63, 'identity that rows are written under: spec.cluster, else that of the agent')),
     lastTestedAt: Type.Optional(Moment('when the sink was looked at last, which is how old ConnectionVerified is')),
+    inventories: Type.Optional(Type.Integer({ minimum: 0, description: 'how many inventories are written there' })),
+    itemCount: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'rows of their last exports; absent before the first' }),
+    ),
+    lastExportTime: Type.Optional(Moment('of the latest export')),
+    behindSince: Type.Optional(
+      Moment('of the oldest change that the sink lacks, as inventories say it in sinkExports; absent: it lacks none'),
+    ),
     preview: Type.Optional(
       Type.Object(
         {
@@ -206,5 +214,9 @@ export const sinkColumns = [
     jsonPath: '.status.conditions[?(@.type=="ConnectionVerified")].status',
   },
   { name: 'Tested', type: 'date', jsonPath: '.status.lastTestedAt' },
+  { name: 'Synced', type: 'string', jsonPath: '.status.conditions[?(@.type=="Synced")].status' },
+  { name: 'Items', type: 'integer', jsonPath: '.status.itemCount' },
+  { name: 'Exported', type: 'date', jsonPath: '.status.lastExportTime' },
+  { name: 'Behind', type: 'date', jsonPath: '.status.behindSince' },
   { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
 ] as const

@@ -26,6 +26,7 @@ import {
   touched,
 } from '../schedule.ts'
 import type { SinkPlace } from '../sink-place.ts'
+import { WRITER_CONFLICT } from '../status/sink-exports.ts'
 import type { BindingPlan, ReadySink } from './plan.ts'
 import type { SinkHealth } from './sink-health.ts'
 import type { BindingView, RemovalView } from './view.ts'
@@ -63,7 +64,12 @@ export interface BindingOptions {
 /** What the status says of an earlier process. Times are ms since 1970. */
 export interface Seed {
   /** what the sink took last, where that was all */
-  readonly exported?: { readonly checksum: string; readonly at: number; readonly identity: string }
+  readonly exported?: {
+    readonly checksum: string
+    readonly at: number
+    readonly identity: string
+    readonly rows?: number
+  }
   /** since when the sink lacks something, where that was late */
   readonly behindSince?: number
 }
@@ -97,7 +103,14 @@ export class Binding implements AsyncDisposable {
   #state: BindingState = fresh
   #known: ReadySink | undefined
   #acknowledged: Acknowledged | undefined
-  #exported: { readonly at: number; readonly checksum: string | undefined; readonly identity: string } | undefined
+  #exported:
+    | {
+        readonly at: number
+        readonly checksum: string | undefined
+        readonly identity: string
+        readonly rows?: number
+      }
+    | undefined
   #isOurs = false
   #failure: { readonly reason: string; readonly message: string } | undefined
   /** why the sink has not deleted yet what is gone */
@@ -189,6 +202,7 @@ export class Binding implements AsyncDisposable {
       namespace,
       ...(this.#exported && { lastExportAt: this.#exported.at, identity: this.#exported.identity }),
       ...(this.#exported?.checksum !== undefined && { lastChecksum: this.#exported.checksum }),
+      ...(this.#exported?.rows !== undefined && { rows: this.#exported.rows }),
       ...(behindSince !== undefined && { behindSince }),
       ...(lateAt !== undefined && { lateAt }),
     }
@@ -354,6 +368,7 @@ export class Binding implements AsyncDisposable {
         at: takenAt,
         checksum: content.isComplete && !waits ? content.checksum : undefined,
         identity: sink.identity,
+        rows: snapshot.itemCount,
       }
       this.#isOurs = true
     }
@@ -414,7 +429,7 @@ export class Binding implements AsyncDisposable {
 
   #conflict(who: string): void {
     this.#options.metrics.conflict()
-    this.#record('forbidden', 'WriterConflict', `${who}. Give one of both clusters another identity, or stop one`)
+    this.#record('forbidden', WRITER_CONFLICT, `${who}. Give one of both clusters another identity, or stop one`)
   }
 
   async #takeAway(sink: ReadySink): Promise<number | undefined> {

@@ -18,6 +18,8 @@ export interface BindingView {
   readonly lastExportAt?: number
   /** of the last export, where it was complete */
   readonly lastChecksum?: string
+  /** how many rows the last export had */
+  readonly rows?: number
   /** what the last export went to */
   readonly identity?: string
   /** since when the sink lacks something */

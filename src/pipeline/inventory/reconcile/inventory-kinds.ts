@@ -15,6 +15,7 @@ import { type InventoryInformers, inventoryResources, type Stored } from '../obj
 import type { TargetKey } from '../rows.ts'
 import type { SinkPlace } from '../sink-place.ts'
 import { timeOf } from '../status/inventory-status.ts'
+import type { SinkExport } from '../status/sink-exports.ts'
 import { CLUSTER_INVENTORY_FINALIZER, INVENTORY_FINALIZER } from './words.ts'
 
 /** An inventory of either kind. */
@@ -131,6 +132,18 @@ export function inventoryAt(
     .map(({ object: { metadata } }) => ({ namespace: metadata.namespace ?? '', inventory: metadata.name }))
     .sort((a, b) => (`${a.namespace}/${a.inventory}` < `${b.namespace}/${b.inventory}` ? -1 : 1))[0]
 }
+
+/** What statuses of inventories say of this sink. */
+export const exportsTo = (
+  { family, namespace, name }: SinkPlace,
+  { inventories, clusterInventories }: InventoryInformers,
+): readonly SinkExport[] =>
+  [...inventories.list(), ...clusterInventories.list()].flatMap(({ metadata, status }) => {
+    const inventory = metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name
+    return (status?.sinkExports ?? [])
+      .filter((one) => one.name === `${family}/${name}` && one.namespace === namespace)
+      .map((one) => ({ ...one, inventory }))
+  })
 
 function namesSink(spec: AnyInventorySpec, usual: string, { family, namespace, name }: SinkPlace): boolean {
   return REF_FIELDS.filter(([of]) => of === family)

@@ -43,6 +43,8 @@ export interface InventoryReconcilerOptions {
   readonly logger: Logger
   readonly clock: Clock
   readonly enqueue: (key: ObjectKey, afterMs?: number) => void
+  /** The status says something else of these sinks; `isNews`: more than counts and times. Must neither wait nor throw. */
+  readonly onExports: (sinks: readonly SinkPlace[], isNews: boolean) => void
 }
 
 /** Reason of a binding whose sink nobody looked at since the process started. */
@@ -233,7 +235,7 @@ export class InventoryReconciler implements Reconciler {
 
   /** @returns after how long what was left out is due, ms; 0: nothing was */
   async #say(key: ObjectKey, object: AnyInventory, facts: StatusFacts, signal: AbortSignal): Promise<number> {
-    const { kube, of, clock, objects, recorder } = this.#options
+    const { kube, of, clock, objects, recorder, onExports } = this.#options
     const latest = (objects.get(key) ?? object) as AnyInventory
     const stored = (latest.status ?? {}) as InventoryStatus
     const wanted = inventoryStatus(stored, facts, clock.now())
@@ -252,6 +254,7 @@ export class InventoryReconciler implements Reconciler {
       throw error
     }
     this.#writtenAt.set(text, clock.now())
+    if (patch.sinkExports) onExports(placesIn(stored, wanted), heard.isNews)
     for (const said of heard.events) await recorder.say(named(latest, of), said, signal)
     return 0
   }
@@ -314,9 +317,23 @@ export class InventoryReconciler implements Reconciler {
   async #stop(text: string): Promise<void> {
     const known = this.#runs.get(text)
     this.#runs.delete(text)
-    await known?.run[Symbol.asyncDispose]()
+    if (!known) return
+    this.#options.onExports(
+      known.run.bindings.map(({ place }) => place),
+      true,
+    )
+    await known.run[Symbol.asyncDispose]()
   }
 }
+
+/** The sinks that statuses speak of. */
+const placesIn = (...statuses: readonly InventoryStatus[]): readonly SinkPlace[] =>
+  statuses.flatMap(({ sinkExports = [] }) =>
+    sinkExports.map(({ name, namespace = '' }): SinkPlace => {
+      const [family = '', ...rest] = name.split('/')
+      return { family: family as SinkFamily, namespace, name: rest.join('/') } // bindings are named so
+    }),
+  )
 
 /** Why what was written is still there; undefined: it is on its way. */
 function cleanupOf(
@@ -364,10 +381,15 @@ const noTargets = ({ isYoung, message }: NoTargets) => ({ reason: isYoung ? 'Pro
 /** What earlier starts exported, and what they owed, as the status says it. */
 function seedsOf(status: InventoryStatus | undefined): ReadonlyMap<string, Seed> {
   const seeds = new Map<string, Seed>()
-  for (const { name, lastChecksum, lastExportTime, sinkIdentity, behindSince } of status?.sinkExports ?? [])
+  for (const { name, lastChecksum, lastExportTime, sinkIdentity, itemCount, behindSince } of status?.sinkExports ?? [])
     seeds.set(name, {
       ...(lastChecksum &&
-        sinkIdentity && { exported: { checksum: lastChecksum, at: timeOf(lastExportTime), identity: sinkIdentity } }),
+        sinkIdentity && {
+          exported: {
+            ...{ checksum: lastChecksum, at: timeOf(lastExportTime), identity: sinkIdentity },
+            ...(itemCount !== undefined && { rows: itemCount }),
+          },
+        }),
       ...(behindSince !== undefined && { behindSince: timeOf(behindSince) }),
     })
   return seeds

@@ -1,5 +1,6 @@
 import type { Condition } from '#controller'
 import type { InventoryStatus } from '../status/inventory-status.ts'
+import { WRITER_CONFLICT } from '../status/sink-exports.ts'
 import type { Said } from './event-recorder.ts'
 
 /** What a new status says that the old one did not: for how soon it is written, and for events. */
@@ -32,7 +33,7 @@ export function news(before: InventoryStatus, after: InventoryStatus): News {
 }
 
 /** Wanted by somebody, over in a moment, or said of the sink: no warning. */
-const QUIET = new Set(['Suspended', 'Progressing', 'InvalidSpec', 'CleanupWaits', 'WriterConflict'])
+const QUIET = new Set(['Suspended', 'Progressing', 'InvalidSpec', 'CleanupWaits', WRITER_CONFLICT])
 
 const sameState = (a: Condition | undefined, b: Condition) => a?.status === b.status && a.reason === b.reason
 

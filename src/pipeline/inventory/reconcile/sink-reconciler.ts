@@ -13,6 +13,7 @@ import type { ExportMetrics } from '../metrics.ts'
 import { placeText, type SinkPlace } from '../sink-place.ts'
 import type { WantedCondition } from '../status/inventory-conditions.ts'
 import { statusPatch, timeText, withConditions } from '../status/inventory-status.ts'
+import { type SinkExports, WRITER_CONFLICT } from '../status/sink-exports.ts'
 import type { EventRecorder } from './event-recorder.ts'
 import { probeSink } from './probe-sink.ts'
 import { PREVIEW, TEST_CONNECTION } from './words.ts'
@@ -31,6 +32,8 @@ export interface SinkReconcilerOptions {
   readonly cluster: string
   /** an inventory that is written there; undefined: there is none */
   readonly inventoryAt: (place: SinkPlace) => Pick<Writing, 'namespace' | 'inventory'> | undefined
+  /** what inventories say of it */
+  readonly exportsOf: (place: SinkPlace) => SinkExports
   readonly recorder: EventRecorder
   readonly metrics: ExportMetrics
   readonly health: SinkHealth
@@ -58,7 +61,7 @@ const PROBE_BACKOFF = { fromMs: seconds(10), toMs: minutes(5) }
 /** A sink that answered is looked at again after so long, ms, and no sooner than this where deliveries put it in doubt. */
 const VERIFIED_MS = minutes(60)
 const DOUBT_EVERY_MS = seconds(10)
-const TYPES = ['ConnectionVerified', 'TLSInsecure', 'LoopbackAllowed', 'Degraded'] as const
+const TYPES = ['ConnectionVerified', 'TLSInsecure', 'LoopbackAllowed', 'Degraded', 'Synced'] as const
 /** What a preview is made of where no inventory names the sink. */
 const SAMPLE = { namespace: 'team-a', inventory: 'api' } as const
 
@@ -184,18 +187,20 @@ export class SinkReconciler implements Reconciler {
     verified: WantedCondition | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { kube, resource, objects, clock, recorder, family, known } = this.#options
+    const { kube, resource, objects, clock, recorder, family, known, exportsOf } = this.#options
     const latest = (objects.get(key) ?? object) as SinkResource
     const stored = (latest.status ?? {}) as KollectSinkStatus
     const before = stored.conditions?.find(({ type }) => type === 'ConnectionVerified')
     const connection = this.#connection(object, found, verified, before)
-    const wanted = [...conditionsOf(object, found, known), ...connection]
+    const { counts, synced } = exportsOf({ family, namespace: key.namespace ?? '', name: key.name })
+    const wanted = [...conditionsOf(object, found, known), ...connection, ...(synced ? [synced] : [])]
     const testedAt = verified ? timeText(clock.now()) : connection.length > 0 ? stored.lastTestedAt : undefined
     const cluster = found.kind === 'ready' ? found.sink.object.declaration.cluster : stored.cluster
     const preview = await this.#preview(key, object, found, stored.preview, signal)
     const status = {
       ...(cluster !== undefined && { cluster }),
       ...(testedAt !== undefined && { lastTestedAt: testedAt }),
+      ...counts,
       conditions: withConditions(stored.conditions, wanted, object.metadata.generation, clock.now(), TYPES),
       ...(preview && { preview }),
     }
@@ -209,10 +214,14 @@ export class SinkReconciler implements Reconciler {
       if (isKubeError(error, 'not_found')) return
       throw error
     }
-    if (verified?.status !== 'False' || before?.status === 'False') return
     const { group, version } = resource
     const named = { ...latest, apiVersion: `${group}/${version}`, kind: SINK_KINDS[family] }
-    await recorder.say(named, { type: 'Warning', reason: verified.reason, message: verified.message }, signal)
+    const wasConflict = stored.conditions?.some(({ reason }) => reason === WRITER_CONFLICT)
+    const trouble = [
+      ...(verified?.status === 'False' && before?.status !== 'False' ? [verified] : []),
+      ...(synced?.reason === WRITER_CONFLICT && !wasConflict ? [synced] : []),
+    ]
+    for (const { reason, message } of trouble) await recorder.say(named, { type: 'Warning', reason, message }, signal)
   }
 
   /** What was found before holds until it is looked at again, or nobody wants to know. */

@@ -1,6 +1,7 @@
 import type { Condition } from '#controller'
 import type { BindingView } from '../bindings/view.ts'
 import type { TargetKey } from '../rows.ts'
+import { WRITER_CONFLICT } from './sink-exports.ts'
 
 /** A condition as it is wanted; when it began is known by who writes it. */
 export type WantedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
@@ -81,7 +82,7 @@ function outcome(facts: InventoryFacts, failing: readonly BindingView[], now: nu
 function reasonOfAll(failing: readonly BindingView[]): string {
   const [first] = failing
   const isOne = failing.every(({ reason }) => reason === first?.reason)
-  if (first && isOne && (first.state === 'blocked' || first.reason === 'WriterConflict')) return first.reason
+  if (first && isOne && (first.state === 'blocked' || first.reason === WRITER_CONFLICT)) return first.reason
   return failing.every(({ errorClass }) => errorClass === 'terminal') ? 'ExportTerminal' : 'Progressing'
 }
 

@@ -56,6 +56,7 @@ function exportOf({ sinkExports = [] }: InventoryStatus, view: BindingView, now:
           lastExportTime: timeText(lastExportAt),
           ...(view.lastChecksum !== undefined && { lastChecksum: view.lastChecksum }),
           ...(view.identity !== undefined && { sinkIdentity: view.identity }),
+          ...(view.rows !== undefined && { itemCount: view.rows }),
         }),
     // Only where it is late: else each change would write a status before its export does.
     ...(isLate && behindSince !== undefined && { behindSince: timeText(behindSince) }),
@@ -63,10 +64,16 @@ function exportOf({ sinkExports = [] }: InventoryStatus, view: BindingView, now:
   }
 }
 
-const kept = ({ lastExportTime, lastChecksum, sinkIdentity }: NonNullable<InventoryStatus['sinkExports']>[number]) => ({
+const kept = ({
+  lastExportTime,
+  lastChecksum,
+  sinkIdentity,
+  itemCount,
+}: NonNullable<InventoryStatus['sinkExports']>[number]) => ({
   ...(lastExportTime !== undefined && { lastExportTime }),
   ...(lastChecksum !== undefined && { lastChecksum }),
   ...(sinkIdentity !== undefined && { sinkIdentity }),
+  ...(itemCount !== undefined && { itemCount }),
 })
 
 function bindingCondition({ state, reason, message, behindSince }: BindingView, isLate: boolean): WantedCondition {
