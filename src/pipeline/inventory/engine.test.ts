@@ -713,16 +713,19 @@ for (const { title, skip, open } of clusters) {
           (await cluster.kube.listAll(events))
             .filter(({ reason }) => reason === 'WriterConflict')
             .map(({ involvedObject }) => involvedObject)
-        await expect.poll(about).toEqual(
-          expect.arrayContaining([
-            expect.objectContaining({ kind: 'KollectDatabaseSink', name: 'one' }),
-            expect.objectContaining({ kind: 'KollectInventory', name: 'apps' }),
-          ]),
-        )
+        await expect
+          .poll(about)
+          .toEqual(
+            expect.arrayContaining([
+              expect.objectContaining({ kind: 'KollectDatabaseSink', name: 'one' }),
+              expect.objectContaining({ kind: 'KollectInventory', name: 'apps' }),
+            ]),
+          )
         one.trouble = undefined
         await expect.poll(() => stateOf('Synced', 'one', databaseSinks), { timeout: 40_000 }).toBe('True/Exported')
         await remove(inventories, 'apps')
-        const left = async () => ((await read(databaseSinks, 'one'))?.status as KollectSinkStatus).inventories
+        const left = async () =>
+          ((await read(databaseSinks, 'one'))?.status as KollectSinkStatus | undefined)?.inventories
         await expect.poll(left).toBe(0)
       },
       120_000,

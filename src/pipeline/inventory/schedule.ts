@@ -23,7 +23,7 @@ import type { SinkErrorClass } from '#sinks'
 export interface Pace {
   /** earliest next export after an export, ms */
   readonly windowMs: number
-  /** earliest sign of life for identical content, ms; undefined: none is given */
+  /** earliest sign of life, or look, for identical content, ms; undefined: none is given */
   readonly heartbeatMs: number | undefined
 }
 

@@ -63,11 +63,13 @@ const MANIFEST = 'inventory/team-a/api.west.manifest.json'
 
 sinkContract('a folder of documents', {
   maxPartBytes: 100_000,
+  saysWhoWrote: true,
   harness: async () => {
     const folder = await aFolder()
     const pathTemplate = '{cluster}/{namespace}/{name}{extension}'
     return {
       open: async () => sinkIn(folder, { pathTemplate }),
+      openAs: async (writer) => sinkIn(folder, { pathTemplate }, writer),
       read: async ({ cluster, namespace, inventory }) => {
         const start = `${cluster}/${namespace}/${inventory}.`
         const paths = (await filesIn(folder)).filter((path) => path.startsWith(start) && path.endsWith('.yaml'))
@@ -190,7 +192,7 @@ describe('order', () => {
       signal,
     )
     expect(receipt.conflict).toMatch(
-      /^agent-2 writes under this identity and started later.*delete inventory.*\.manifest\.json\)$/,
+      /^agent-2 writes under this identity and started later.*restart this agent, or delete inventory.*\.manifest\.json\)$/,
     )
     expect(await yamlIn(folder, 'inventory/team-a/api.yaml')).toEqual([row('a')])
   })

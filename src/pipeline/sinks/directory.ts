@@ -55,7 +55,9 @@ export class DirectorySink implements Sink {
     }
     await this.#take(plan.removed)
     this.#held.set(delivery.writing, plan.position, delivery.position)
-    return { position: delivery.position, written, removed: plan.removed.length, bytes }
+    const { replaced } = plan
+    const done = { position: delivery.position, written, removed: plan.removed.length, bytes }
+    return replaced === undefined ? done : { ...done, replaced }
   }
 
   async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {

@@ -50,6 +50,8 @@ export interface Delivery {
   rows(): Iterable<Row>
   /** what differs from the snapshot at `base`; of use only where that is what the sink holds */
   readonly changes?: { readonly base: Position; readonly put: readonly Row[]; readonly removed: readonly RowKey[] }
+  /** the sink took the same content before: it is asked whether it still holds it, and whether somebody else wrote there */
+  readonly isLook?: boolean
   /** ceiling of one document or message in bytes; what does not fit goes in parts, or fails */
   readonly maxPartBytes: number
 }
@@ -68,6 +70,8 @@ export interface Receipt {
   readonly isPartial?: boolean
   /** somebody else writes under this identity: who, and since when; nothing was written or deleted */
   readonly conflict?: string
+  /** what stood there was written by another cluster of the same name, which may be gone or not: a sentence */
+  readonly replaced?: string
   /** all was written, and what is gone is not deleted yet */
   readonly waits?: Waits
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Row } from '#extract'
-import { seconds } from '#model'
+import { minutes, seconds } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import { SinkError, type SinkObject, type SinkPool } from '#sinks'
 import { ManualClock } from '../../../platform/controller/testing/manual-clock.ts'
@@ -8,7 +8,7 @@ import { ExportMetrics } from '../metrics.ts'
 import { RowStore } from '../store/index.ts'
 import { MemoryPlace, memoryPool } from '../testing/memory-sink.ts'
 import { InventoryRun, type InventoryRunOptions } from './inventory-run.ts'
-import type { BindingPlan } from './plan.ts'
+import { type BindingPlan, planBindings } from './plan.ts'
 import { SinkHealth } from './sink-health.ts'
 
 const TARGET = { namespace: 'team-a', name: 'apps' }
@@ -371,6 +371,38 @@ describe('bindings of an inventory', () => {
     expect(world.views()['database/one']).toMatchObject({ state: 'failing', reason: 'WriterConflict' })
     expect(world.places.one.taken).toEqual([])
     expect(await world.metrics.registry.metrics()).toContain('kollect_export_conflicts_total 1')
+  })
+
+  it('ask sinks of documents and events now and then whether another writer came, though nothing changes', async () => {
+    const spec = { snapshotSinkRefs: ['one'], eventSinkRefs: ['two'] }
+    const find = () => ({ kind: 'blocked', blocked: { reason: '', message: '', errorClass: 'terminal' } }) as const
+    const plans = planBindings({ spec, namespace: 'team-a', ceilings: [], maxExportBytes: 1, find })
+    expect(plans.map(({ pace }) => pace.heartbeatMs)).toEqual([minutes(5), minutes(1)])
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one', { pace: { windowMs: 0, heartbeatMs: minutes(5) } }))
+    await clock.advance(1)
+    world.places.one.trouble = 'conflict'
+    await clock.advance(minutes(5))
+    expect(world.views()['database/one']).toMatchObject({ state: 'failing', reason: 'WriterConflict' })
+    expect(world.places.one.taken.map(({ delivery }) => delivery.isLook)).toEqual([false])
+  })
+
+  it('say whom they replaced, for as long as they run', async () => {
+    const world = new World()
+    world.places.one.replaced = 'in place of what east wrote'
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    world.places.one.replaced = undefined
+    world.rows.put([aRow('b')])
+    await clock.advance(1)
+    expect(world.places.one.namesOf(WRITING)).toEqual(['a', 'b'])
+    expect(world.views()['database/one']).toMatchObject({
+      ...{ state: 'exported', reason: 'ReplacedWriter', message: 'in place of what east wrote' },
+    })
   })
 
   // A Terminal failure under the old CA kept the mended sink waiting for an hour.

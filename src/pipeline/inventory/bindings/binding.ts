@@ -26,7 +26,7 @@ import {
   touched,
 } from '../schedule.ts'
 import type { SinkPlace } from '../sink-place.ts'
-import { WRITER_CONFLICT } from '../status/sink-exports.ts'
+import { REPLACED_WRITER, WRITER_CONFLICT } from '../status/sink-exports.ts'
 import type { BindingPlan, ReadySink } from './plan.ts'
 import type { SinkHealth } from './sink-health.ts'
 import type { BindingView, RemovalView } from './view.ts'
@@ -113,6 +113,8 @@ export class Binding implements AsyncDisposable {
     | undefined
   #isOurs = false
   #failure: { readonly reason: string; readonly message: string } | undefined
+  /** what is told of another cluster that wrote there before; for as long as this process runs */
+  #replaced: string | undefined
   /** why the sink has not deleted yet what is gone */
   #waits: string | undefined
   #behindSince: number | undefined
@@ -224,7 +226,9 @@ export class Binding implements AsyncDisposable {
     if (this.#waits !== undefined) return { ...known, state: 'waiting', reason: 'DeletionsWait', message: this.#waits }
     if (!this.#exported) return { ...known, state: 'pending', reason: 'Pending', message: 'nothing was exported yet' }
     if (this.#isOurs)
-      return { ...known, state: 'exported', reason: 'Exported', message: 'the sink holds what was exported' }
+      return this.#replaced === undefined
+        ? { ...known, state: 'exported', reason: 'Exported', message: 'the sink holds what was exported' }
+        : { ...known, state: 'exported', reason: REPLACED_WRITER, message: this.#replaced }
     return { ...known, state: 'current', reason: 'UpToDate', message: 'the sink holds what an earlier start exported' }
   }
 
@@ -277,6 +281,7 @@ export class Binding implements AsyncDisposable {
     this.#acknowledged = undefined
     this.#failure = undefined
     this.#waits = undefined
+    this.#replaced = undefined
     if (isFirst && this.#exported?.identity === sink.identity) return
     this.#state = fresh
     this.#exported = undefined
@@ -332,13 +337,13 @@ export class Binding implements AsyncDisposable {
   }
 
   async #deliver(sink: ReadySink, snapshot: Snapshot): Promise<void> {
-    const { clock, now, metrics, health, onChange } = this.#options
+    const { clock, now, metrics, health, logger, onChange } = this.#options
     const type = sink.object.declaration.spec.type
     const content = { checksum: snapshot.checksum, isComplete: snapshot.isComplete }
     const isHeartbeat = isCurrent(this.#state, content)
     const startedAt = clock.now()
     const takenAt = now()
-    const delivery = this.#delivery(sink, snapshot, takenAt)
+    const delivery = { ...this.#delivery(sink, snapshot, takenAt), isLook: isHeartbeat }
     let receipt: Receipt
     try {
       receipt = await this.#options.pool.use(
@@ -371,6 +376,13 @@ export class Binding implements AsyncDisposable {
         rows: snapshot.itemCount,
       }
       this.#isOurs = true
+    }
+    if (receipt.replaced !== undefined) {
+      this.#replaced = receipt.replaced
+      logger.warn(
+        { binding: this.name, inventory: this.#inventory, why: receipt.replaced },
+        'a sink had another writer',
+      )
     }
     const isNews = !isHeartbeat || waits !== undefined || this.#failure !== undefined
     this.#failure = undefined

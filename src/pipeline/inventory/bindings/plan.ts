@@ -5,7 +5,7 @@ import {
   type KollectSnapshotSinkSpec,
   type SinkRef,
 } from '#kinds'
-import { seconds } from '#model'
+import { minutes, seconds } from '#model'
 import type { SinkErrorClass, SinkFamily, SinkObject } from '#sinks'
 import type { Pace } from '../schedule.ts'
 
@@ -89,6 +89,8 @@ const DEFAULT_INTERVAL_MS = seconds(30)
 const SNAPSHOT_WINDOW_MS = seconds(60)
 /** Databases are told that their writer lives at most this often. */
 const HEARTBEAT_FLOOR_MS = seconds(30)
+/** Tables note that their writer lives; other sinks are only asked whether somebody else wrote there. */
+const LOOK_MS = { snapshot: minutes(5), event: seconds(60) } as const
 
 /** Where the rows of an inventory go, how often, and which of that is not allowed or not possible. */
 export function planBindings(facts: PlanFacts): readonly BindingPlan[] {
@@ -162,9 +164,8 @@ function paceOf(
   const floorMs = Math.max(0, ...ceilings.map(({ minExportInterval }) => msOf(minExportInterval) ?? 0))
   const intervalMs = Math.max(first('exportMinInterval') ?? DEFAULT_INTERVAL_MS, floorMs)
   const windowMs = first('snapshotWindow') ?? (family === 'snapshot' ? SNAPSHOT_WINDOW_MS : 0)
-  // Only tables note that their writer lives; a document or message of the same content would be written again.
-  const hasHeartbeat = family === 'database' && intervalMs > 0
-  return { windowMs, heartbeatMs: hasHeartbeat ? Math.max(intervalMs, HEARTBEAT_FLOOR_MS) : undefined }
+  if (family !== 'database') return { windowMs, heartbeatMs: LOOK_MS[family] }
+  return { windowMs, heartbeatMs: intervalMs > 0 ? Math.max(intervalMs, HEARTBEAT_FLOOR_MS) : undefined }
 }
 
 const msOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : goDurationMs(text))

@@ -1,6 +1,6 @@
 import type { Condition } from '#controller'
 import type { InventoryStatus } from '../status/inventory-status.ts'
-import { WRITER_CONFLICT } from '../status/sink-exports.ts'
+import { REPLACED_WRITER, WRITER_CONFLICT } from '../status/sink-exports.ts'
 import type { Said } from './event-recorder.ts'
 
 /** What a new status says that the old one did not: for how soon it is written, and for events. */
@@ -39,6 +39,8 @@ const sameState = (a: Condition | undefined, b: Condition) => a?.status === b.st
 
 /** One event when a sink stops taking what it is given, and one when it does again: not one for each export. */
 function eventOf(name: string, before: Condition | undefined, after: Condition): Said | undefined {
+  if (after.reason === REPLACED_WRITER)
+    return { type: 'Warning', reason: after.reason, message: `${name}: ${after.message}` }
   if (after.status === 'True')
     return before?.status === 'True' || after.reason !== 'Exported'
       ? undefined

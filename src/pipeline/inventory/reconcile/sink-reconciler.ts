@@ -13,7 +13,7 @@ import type { ExportMetrics } from '../metrics.ts'
 import { placeText, type SinkPlace } from '../sink-place.ts'
 import type { WantedCondition } from '../status/inventory-conditions.ts'
 import { statusPatch, timeText, withConditions } from '../status/inventory-status.ts'
-import { type SinkExports, WRITER_CONFLICT } from '../status/sink-exports.ts'
+import { REPLACED_WRITER, type SinkExports, WRITER_CONFLICT } from '../status/sink-exports.ts'
 import type { EventRecorder } from './event-recorder.ts'
 import { probeSink } from './probe-sink.ts'
 import { PREVIEW, TEST_CONNECTION } from './words.ts'
@@ -216,10 +216,11 @@ export class SinkReconciler implements Reconciler {
     }
     const { group, version } = resource
     const named = { ...latest, apiVersion: `${group}/${version}`, kind: SINK_KINDS[family] }
-    const wasConflict = stored.conditions?.some(({ reason }) => reason === WRITER_CONFLICT)
+    const isOfWriters = synced !== undefined && [WRITER_CONFLICT, REPLACED_WRITER].includes(synced.reason)
+    const wasKnown = stored.conditions?.some(({ reason }) => reason === synced?.reason)
     const trouble = [
       ...(verified?.status === 'False' && before?.status !== 'False' ? [verified] : []),
-      ...(synced?.reason === WRITER_CONFLICT && !wasConflict ? [synced] : []),
+      ...(isOfWriters && !wasKnown ? [synced] : []),
     ]
     for (const { reason, message } of trouble) await recorder.say(named, { type: 'Warning', reason, message }, signal)
   }

@@ -17,6 +17,8 @@ export interface SinkExports {
 
 /** Another agent writes there under the same name. */
 export const WRITER_CONFLICT = 'WriterConflict'
+/** Another agent wrote there under the same name until ours came. */
+export const REPLACED_WRITER = 'ReplacedWriter'
 /** Reasons of a sink that fails in nothing: it got nothing yet, or all but deletions. */
 const WAITING = ['Pending', 'DeletionsWait']
 /** Which of several reasons is said of the sink. */
@@ -42,19 +44,24 @@ export function sinkExports(exports: readonly SinkExport[]): SinkExports {
 /** The worst that is said, with the words of all that say so. */
 function syncedOf(exports: readonly SinkExport[]): WantedCondition | undefined {
   if (exports.length === 0) return undefined
-  const lacking = exports.flatMap(({ inventory, conditions }) => {
+  const all = exports.map(({ inventory, conditions }) => {
     const synced = conditions?.find(({ type }) => type === 'Synced')
-    if (synced?.status === 'True') return []
-    return [{ inventory, reason: synced?.reason ?? 'Pending', message: synced?.message ?? 'nothing was exported yet' }]
+    return {
+      ...{ inventory, isTrue: synced?.status === 'True', reason: synced?.reason ?? 'Pending' },
+      message: synced?.message ?? 'nothing was exported yet',
+    }
   })
+  const lacking = all.filter(({ isTrue }) => !isTrue)
   const rank = ({ reason }: { readonly reason: string }) => {
     const at = WORST_FIRST.indexOf(reason)
     if (at >= 0) return at
     return WORST_FIRST.length + (WAITING.includes(reason) ? 1 : 0)
   }
   const [worst] = [...lacking].sort((a, b) => rank(a) - rank(b))
-  if (!worst) return { type: 'Synced', status: 'True', reason: 'Exported', message: 'it holds what was exported' }
-  const said = lacking.filter(({ reason }) => reason === worst.reason)
+  const told = worst?.reason ?? REPLACED_WRITER
+  const said = (worst ? lacking : all).filter(({ reason }) => reason === told)
+  if (said.length === 0)
+    return { type: 'Synced', status: 'True', reason: 'Exported', message: 'it holds what was exported' }
   const message = said.map(({ inventory, message: why }) => `${inventory}: ${why}`).join('; ')
-  return { type: 'Synced', status: 'False', reason: worst.reason, message: message.slice(0, 4096) }
+  return { type: 'Synced', status: worst ? 'False' : 'True', reason: told, message: message.slice(0, 4096) }
 }

@@ -48,6 +48,8 @@ export class MemoryPlace {
   opened = 0
   closed = 0
   trouble: SinkErrorClass | 'hang' | 'conflict' | 'part' | undefined
+  /** what is told of a writer before ours */
+  replaced: string | undefined
   /** by the clock of the place: nothing is deleted before */
   deletesAt = 0
   probeSays: Probe = { verified: true, message: 'it answers', warnings: [] }
@@ -109,7 +111,8 @@ export class MemoryPlace {
     if (mayRemove) expect(texts(rows.values())).toEqual(texts(delivery.rows()))
     this.held.set(text, { position: delivery.position, rows })
     this.taken.push({ at: this.now(), delivery, byChanges, ...counts })
-    return { position: delivery.position, bytes: counts.written, ...counts, ...(isWaiting && { waits }) }
+    const more = { ...(isWaiting && { waits }), ...(this.replaced !== undefined && { replaced: this.replaced }) }
+    return { position: delivery.position, bytes: counts.written, ...counts, ...more }
   }
 
   #waits(): Waits | undefined {

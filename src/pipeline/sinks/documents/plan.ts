@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { comparePositions, type Delivery, type Position, type Receipt, SinkError, type Writing } from '../sink.ts'
+import { replacedBy } from '../writer-name.ts'
 import { headOf } from './envelope.ts'
 import type { HeldPositions } from './held-positions.ts'
 import { type DocumentLayout, embeddedAttribute, ownManifestPath } from './layout.ts'
@@ -23,6 +24,8 @@ export type DocumentPlan =
       readonly manifest: DocumentFile
       /** owned until now, and no more */
       readonly removed: readonly string[]
+      /** as that of a Receipt */
+      readonly replaced?: string
     }
   /** What stands there is this snapshot, or a later one; nothing is done. */
   | { readonly kind: 'none'; readonly receipt: Receipt }
@@ -82,6 +85,7 @@ export async function planDocuments(
   const kept = gone.filter((one) => !goes(one))
   const { exportedAt } = head
   const { position } = delivery
+  const replaced = replacedBy(writer, former?.writer)
   const manifest: SetManifest = {
     ...(isSame
       ? former
@@ -96,6 +100,7 @@ export async function planDocuments(
     files,
     manifest: { path, text: manifestText(manifest) },
     removed,
+    ...(replaced !== undefined && { replaced }),
   }
 }
 
@@ -145,7 +150,7 @@ function receiptOf({ position, writer, exportedAt }: SetManifest, path: string, 
   return {
     ...nothing,
     // Whether it is silent or gone cannot be told from files.
-    conflict: `${writer} writes under this identity and started later; its last snapshot is of ${exportedAt} (where it is gone for good, delete ${path})`,
+    conflict: `${writer} writes under this identity and started later; its last snapshot is of ${exportedAt} (where it is gone for good, restart this agent, or delete ${path})`,
   }
 }
 

@@ -92,10 +92,12 @@ const commits = (git: GitServer): number => Number(git.git('rev-list', '--count'
 sinkContract('a branch of git over https', {
   sequences: 2,
   maxPartBytes: 1_572_864,
+  saysWhoWrote: true,
   harness: async () => {
     const git = await server({ tls })
     return {
       open: () => opened(git.url(), { caBundle: tls.ca }),
+      openAs: (writer) => opened(git.url(), { caBundle: tls.ca, context: { writer } }),
       read: async (writing) => rowsIn(git, writing),
       writes: async () => commits(git),
     }

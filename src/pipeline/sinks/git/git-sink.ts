@@ -175,7 +175,11 @@ export class GitSink implements Sink {
     if (plan.kind === 'none') return plan
     const there = await tree.files([...plan.paths, ...plan.removed, plan.manifest.path], signal)
     const removed = plan.removed.filter((path) => there.has(path))
-    const receipt = { position, written: 0, removed: removed.length, bytes: 0 }
+    const { replaced } = plan
+    const receipt = {
+      ...{ position, written: 0, removed: removed.length, bytes: 0 },
+      ...(replaced !== undefined && { replaced }),
+    }
     const every = everyFile(plan)
     function* changed(): Generator<DocumentFile> {
       for (const file of every) {

@@ -97,10 +97,13 @@ describe.each(natsPrograms)('a sink in $name', { timeout: 3 * SLOW_MS }, (progra
 
   sinkContract('keeps what every sink promises', {
     missing,
+    saysWhoWrote: true,
     harness: async () => {
       const place = aPlace()
       return {
         open: (cluster) => openSink('event', declared(nats.url, place, {}, { cluster }), contextOf()),
+        openAs: (writer) =>
+          openSink('event', declared(nats.url, place, {}, { cluster: 'west' }), contextOf({ writer })),
         read: (writing) => rowsIn(nats.url, place.stream, writing),
         writes: () => managed(nats.url, async (manager) => (await manager.streams.info(place.stream)).state.last_seq),
       }

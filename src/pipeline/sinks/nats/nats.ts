@@ -17,6 +17,7 @@ import {
   type SinkPreview,
   type Writing,
 } from '../sink.ts'
+import { replacedBy } from '../writer-name.ts'
 import { isWrongLast, natsSinkError } from './errors.ts'
 import { type NatsPlan, natsPlan } from './plan.ts'
 import { type NatsSession, openSession } from './session.ts'
@@ -104,8 +105,11 @@ class NatsSink implements Sink {
   async #deliver(session: NatsSession, delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
     const { writer } = this.#context
     const key = keyOf(delivery.writing)
+    // Of a subject that several share nothing is known, so that a look tells nothing.
+    if (delivery.isLook && !this.#plan.isOwnSubject)
+      return { position: delivery.position, written: 0, removed: 0, bytes: 0 }
     for (let left = RACES; left > 0; left--) {
-      const last = await this.#lastOf(session, delivery.writing)
+      const last = await this.#lastOf(session, delivery.writing, delivery.isLook)
       const known = knownBy(last.held, delivery, writer)
       if (known) {
         this.#last.set(key, { ...last, held: known.held })
@@ -116,7 +120,8 @@ class NatsSink implements Sink {
       try {
         const { sequence, ...done } = await this.#publish(session, delivery, last.sequence, signal)
         this.#last.set(key, { sequence, held: heldAfter(delivery, writer) })
-        return { ...done, position: delivery.position, removed: 0 }
+        const replaced = replacedBy(writer, last.held?.writer)
+        return { ...done, position: delivery.position, removed: 0, ...(replaced !== undefined && { replaced }) }
       } catch (error) {
         if (!isWrongLast(error)) throw error
       }
@@ -126,8 +131,12 @@ class NatsSink implements Sink {
   }
 
   /** What is last on the subject of an inventory; of a subject that several share, only what this process wrote is known. */
-  async #lastOf(session: NatsSession, writing: Writing): Promise<Last> {
-    return this.#last.get(keyOf(writing)) ?? (this.#plan.isOwnSubject ? this.#read(session, writing) : NOTHING)
+  async #lastOf(session: NatsSession, writing: Writing, isLook = false): Promise<Last> {
+    const known = this.#last.get(keyOf(writing))
+    if (known && !isLook) return known
+    if (!this.#plan.isOwnSubject) return NOTHING
+    const last = await this.#read(session, writing)
+    return known && known.sequence === last.sequence ? known : last
   }
 
   async #read({ manager }: NatsSession, writing: Writing): Promise<Last> {

@@ -75,10 +75,12 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
   sinkContract('keeps the promises of sinks', {
     sequences: 5,
     maxPartBytes: 1_572_864,
+    saysWhoWrote: true,
     harness: async () => {
       const url = place()
       return {
         open: () => opened(url),
+        openAs: (writer) => opened(url, { context: { writer } }),
         read: async ({ cluster, namespace, inventory }) => {
           const start = `clusters/${cluster}/${namespace}/${inventory}.`
           const keys = (await keysUnder(url)).filter((key) => key.startsWith(start) && !key.endsWith('.manifest.json'))

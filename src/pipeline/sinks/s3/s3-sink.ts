@@ -67,7 +67,11 @@ export class S3Sink implements Sink {
     const options = { layout: this.#layout, writer: this.#context.writer, tree: this.#store, held: this.#held }
     const plan = await planDocuments(delivery, options, signal)
     if (plan.kind === 'none') return plan.receipt
-    const receipt = { position, written: 0, removed: plan.removed.length, bytes: 0 }
+    const { replaced } = plan
+    const receipt = {
+      ...{ position, written: 0, removed: plan.removed.length, bytes: 0 },
+      ...(replaced !== undefined && { replaced }),
+    }
     for (const { path, text: body } of await this.#missing(plan, signal)) {
       await this.#store.write(path, body, contentType, signal)
       receipt.written++

@@ -10,6 +10,8 @@ export { aRow, at, contextOf, deliveryOf, rowsTo, writingOf } from './delivery.t
 export interface SinkHarness {
   /** a sink of this cluster; another call is another process */
   open(cluster: string): Promise<Sink>
+  /** the sink of west, as this writer; absent: what tells of writers has tests of its own */
+  openAs?(writer: string): Promise<Sink>
   /** what somebody who reads the sink takes for the rows of an inventory; none: [] */
   read(writing: Writing): Promise<readonly Row[]>
   /** a number that changes with everything that is written to the sink; absent: nobody counts */
@@ -25,6 +27,8 @@ export interface SinkContract {
   readonly isAskedWhatItHolds?: boolean
   /** how many random sequences; default 12 */
   readonly sequences?: number
+  /** whether what stands there says who wrote it, so that `openAs` is there; default false */
+  readonly saysWhoWrote?: boolean
   /** what an earlier process wrote is not known to a later one, so that it takes older snapshots */
   readonly forgets?: boolean
   /** ceiling of a part; default 16 MiB */
@@ -99,6 +103,30 @@ export function sinkContract(name: string, contract: SinkContract): void {
       expect(await deliver(sink, west, at(4, 2), [])).toMatchObject({ position: at(5, 2), written: 0, removed: 0 })
       await reads(west, rowsTo(10))
     })
+
+    it.skipIf(!contract.saysWhoWrote)(
+      'tells two clusters of one name of each other, and takes a new pod for no second writer',
+      async () => {
+        const as = async (writer: string) => {
+          const sink = (await harness.openAs?.(writer)) as Sink // the contract says that it is there
+          onTestFinished(() => sink[Symbol.asyncDispose]())
+          return sink
+        }
+        await deliver(await as('pod-a in cluster 1'), west, at(1, 1), rowsTo(3))
+        const first = await as('pod-b in cluster 1')
+        const successor = await deliver(first, west, at(1, 2), rowsTo(4))
+        expect([successor.replaced, successor.conflict]).toEqual([undefined, undefined])
+        const clone = await as('pod-c in cluster 2')
+        const took = await deliver(clone, west, at(1, 3), rowsTo(5))
+        expect(took.replaced).toContain('pod-b in cluster 1 wrote under the same cluster name')
+        // Nothing changed there since: it hears of it all the same.
+        const look = await deliver(first, west, at(2, 2), rowsTo(4), { isLook: true })
+        expect(look).toMatchObject({ written: 0, conflict: expect.stringContaining('pod-c in cluster 2') })
+        const own = await deliver(clone, west, at(2, 3), rowsTo(5), { isLook: true })
+        expect(own).toEqual({ position: own.position, written: 0, removed: 0, bytes: 0 })
+        await reads(west, rowsTo(5))
+      },
+    )
 
     it('deletes nothing for an incomplete snapshot, and takes what is new in it', async () => {
       const sink = await opened('west')
