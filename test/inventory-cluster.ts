@@ -31,6 +31,7 @@ spec:
     - { name: labels, path: "{.metadata.labels}", optional: true }
     - { name: available, path: "{.status.availableReplicas}", optional: true }
     - { name: round, path: "cel:${round}", type: integer }
+  metrics: [{ name: replicas, path: replicas, labels: [image] }]
 `
 
 const TARGET = `

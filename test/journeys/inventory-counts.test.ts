@@ -37,11 +37,12 @@ const skip = missing !== undefined && process.env.CI_REQUIRE_ALL !== '1'
 
 describe.skipIf(skip)(onPostgres(`an agent of ${ROWS} objects${skip ? ` (not run: ${missing})` : ''}`), () => {
   let cluster: InventoryCluster
+  const port = randomInt(10_000, 32_000)
   beforeAll(async () => {
     cluster = await InventoryCluster.open(ROWS)
     await cluster.installKinds()
     await cluster.declare()
-    cluster.startAgent()
+    cluster.startAgent({ HEALTH_ADDRESS: `127.0.0.1:${port}` })
   }, PATIENCE_MS)
   afterAll(() => cluster?.[Symbol.asyncDispose](), 60_000)
 
@@ -57,6 +58,31 @@ describe.skipIf(skip)(onPostgres(`an agent of ${ROWS} objects${skip ? ` (not run
   }
   const allWritten = () =>
     expect.poll(() => cluster.written(), { timeout: PATIENCE_MS }).toMatchObject({ rows: ROWS, complete: true })
+
+  it(
+    'measures lag of each sink, freshness of each watch, rows, refusals, and what the profile makes series of',
+    async () => {
+      await allWritten()
+      const text = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+      const deployment = 'profile="shop/deployments",gvk="apps/v1/Deployment",series="replicas"'
+      const series = `kollect_custom_resource_series{${deployment}} ${3 * ROWS}`
+      await expect.poll(text, { timeout: PATIENCE_MS }).toContain(series)
+      const image = 'image="registry.example.com/shop/web:0"'
+      const labelled = `kollect_custom_resource_labeled_series{${image},${deployment}} ${3 * ROWS}`
+      const said = await text()
+      expect(said.split('\n')).toEqual(
+        expect.arrayContaining([
+          ...[labelled, `kollect_inventory_items_total ${ROWS}`, 'kollect_export_conflicts_total 0'],
+          expect.stringMatching(/^kollect_export_lag_seconds\{.*inventory="deployments",sink="database\/warehouse"\} /),
+          expect.stringMatching(/^kollect_watch_stale_seconds\{.*kind="Deployment",namespace="shop"\} 0$/),
+          expect.stringMatching(/^# TYPE kollect_sink_errors_total counter$/),
+        ]),
+      )
+      // What the profile does not name is no series.
+      expect(said).not.toContain('series="round"')
+    },
+    PATIENCE_MS,
+  )
 
   it(
     'writes three rows for three labels',

@@ -70,7 +70,7 @@ export const kollectInventories = defineResource({
         return said ? (said.isTrue ? 'Complete' : 'Incomplete') : null
       },
     },
-    sinks: { label: 'Sinks', kind: 'number', read: (object) => exportsOf(object).length },
+    sinks: { label: 'Sinks', kind: 'number', isWide: true, read: (object) => exportsOf(object).length },
     failing: {
       label: 'Failing',
       kind: 'number',

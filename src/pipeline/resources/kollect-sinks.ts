@@ -96,6 +96,7 @@ export const kollectSinks = defineResource({
     },
     since: {
       label: 'Since',
+      isWide: true,
       kind: 'number',
       unit: 'time',
       absence: 'unknown',
@@ -107,7 +108,6 @@ export const kollectSinks = defineResource({
   counts: {
     byStatus: { function: 'count', field: undefined, groupBy: 'status' },
     byExports: { function: 'count', field: undefined, groupBy: 'exports' },
-    rows: { function: 'sum', field: 'rows', groupBy: undefined },
     byType: { function: 'count', field: undefined, groupBy: 'type' },
   },
 })

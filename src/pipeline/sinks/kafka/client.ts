@@ -33,17 +33,7 @@ export interface KafkaClient extends AsyncDisposable {
 
 /** Connects; `dialer` remembers why it could not. @throws SinkError, or what the library says */
 export async function openClient(plan: KafkaPlan, dialer: KafkaDialer): Promise<KafkaClient> {
-  const kafka = new Kafka({
-    clientId: 'clusterpulse',
-    brokers: dialer.seeds,
-    ...(plan.tls && { ssl: plan.tls }),
-    ...(plan.sasl && { sasl: plan.sasl }),
-    connectionTimeout: CONNECT_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    retry: RETRY,
-    socketFactory: dialer.dial,
-    logLevel: logLevel.NOTHING,
-  })
+  const kafka = kafkaOf(plan, dialer, 'clusterpulse')
   try {
     const topic = await lookAt(kafka, plan)
     const { producer, isIdempotent } = await producerOf(kafka)
@@ -69,6 +59,20 @@ export async function openClient(plan: KafkaPlan, dialer: KafkaDialer): Promise<
     throw error
   }
 }
+
+/** The brokers of a plan; nothing is dialed before something is asked. */
+export const kafkaOf = (plan: KafkaPlan, dialer: KafkaDialer, clientId: string): Kafka =>
+  new Kafka({
+    clientId,
+    brokers: dialer.seeds,
+    ...(plan.tls && { ssl: plan.tls }),
+    ...(plan.sasl && { sasl: plan.sasl }),
+    connectionTimeout: CONNECT_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    retry: RETRY,
+    socketFactory: dialer.dial,
+    logLevel: logLevel.NOTHING,
+  })
 
 export const dialerOf = ({ brokers }: KafkaPlan, guard: OutboundGuard): KafkaDialer => new KafkaDialer(brokers, guard)
 
@@ -110,7 +114,7 @@ async function connected(kafka: Kafka, idempotent: boolean): Promise<Producer> {
 }
 
 /** Waits no longer than the end of a connection may take; what hangs is cut by its dialer. */
-async function endWithin(ending: Promise<void>): Promise<void> {
+export async function endWithin(ending: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const enough = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, CLOSE_TIMEOUT_MS)

@@ -6,6 +6,7 @@ import { EventReader } from '../events/testing/event-reader.ts'
 import { openSink } from '../open.ts'
 import { type EventDeclaration, type Sink, type SinkContext, SinkError, type Writing } from '../sink.ts'
 import { aRow, at, contextOf, deliveryOf, rowsTo, sinkContract, writingOf } from '../testing/contract.ts'
+import { KafkaSink } from './kafka.ts'
 import { kafkaMissing, startKafka, type TestKafka, users } from './testing/kafka-broker.ts'
 import { readTopic } from './testing/read-topic.ts'
 
@@ -82,6 +83,40 @@ describe.skipIf(kafkaMissing !== undefined)(
           writes: async () => (await readTopic(kafka.address, topic)).length,
         }
       },
+    })
+
+    it('stops two clusters of one name while both are alive, and goes on, for readers too, when one of them is not', async () => {
+      const topic = aTopic()
+      const as = (writer: string) => {
+        const sink = new KafkaSink(declared(kafka.address, topic), contextOf({ writer }), { aliveMs: 1000 })
+        onTestFinished(() => sink[Symbol.asyncDispose]())
+        return sink
+      }
+      const [one, same, clone] = [as('pod-a in cluster 1'), as('pod-a in cluster 1'), as('pod-c in cluster 2')]
+      await deliver(one, 1, rowsTo(3))
+      await deliver(same, 2, rowsTo(3))
+      await clone.deliver(deliveryOf(west, at(1, Date.now()), rowsTo(5)), never)
+      const conflictOf = (sink: Sink, epoch: number, rows: readonly Row[]) => async () => {
+        const look = deliveryOf(west, at(2, epoch), rows, { isLook: true })
+        return (await sink.deliver(look, never)).conflict
+      }
+      const timeout = SLOW_MS
+      await expect.poll(conflictOf(one, 1, rowsTo(3)), { timeout }).toMatch(/^pod-c in cluster 2 writes.*west, too/)
+      await expect.poll(conflictOf(clone, Date.now(), rowsTo(5)), { timeout }).toMatch(/^pod-a in cluster 1 writes/)
+      expect(await deliver(one, 3, rowsTo(4))).toMatchObject({ written: 0 })
+      await clone[Symbol.asyncDispose]()
+      let position = at(4)
+      await expect
+        .poll(
+          async () => {
+            const receipt = await one.deliver(deliveryOf(west, position, rowsTo(4)), never)
+            position = { epoch: receipt.position.epoch + 1n, sequence: 1n }
+            return receipt.written
+          },
+          { timeout },
+        )
+        .toBe(1)
+      expect(await rowsIn(topic, west)).toHaveLength(4)
     })
 
     it('makes a compacted topic with the partitions of the broker, and keys by cluster and inventory', async () => {

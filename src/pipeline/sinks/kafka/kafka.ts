@@ -1,4 +1,5 @@
 import pLimit from 'p-limit'
+import { steadyClock } from '#model'
 import { type HeldSnapshot, heldAfter, keyOf, knownBy } from '../events/held.ts'
 import { eventMessages, tombstone } from '../events/messages.ts'
 import { untilAborted } from '../events/until-aborted.ts'
@@ -19,6 +20,7 @@ import type { KafkaDialer } from './dial.ts'
 import { kafkaSinkError, typeOf } from './errors.ts'
 import { recordKey } from './key.ts'
 import { type KafkaPlan, kafkaPlan } from './plan.ts'
+import { groupOf, Writers } from './writers.ts'
 
 /** A broker that takes less than this takes no inventory. */
 const LEAST_MESSAGE_BYTES = 8192
@@ -30,20 +32,29 @@ interface Connection {
 
 /**
  * Publishes snapshots to a topic, one message after the other. Kafka is not asked what it holds of a key: a repeat within this process is
- * not written, and one after a restart is recognised by who reads it, as every message says epoch and sequence.
+ * not written, and one after a restart is recognised by who reads it, as every message says epoch and sequence. Two writers of one
+ * identity hear of each other in a group, and both stop until one of them is.
  */
-class KafkaSink implements Sink {
+export class KafkaSink implements Sink {
   readonly family = 'event'
   readonly #plan: KafkaPlan
+  readonly #cluster: string
+  readonly #times: { readonly aliveMs?: number }
   readonly #context: SinkContext
   readonly #held = new Map<string, HeldSnapshot>()
   readonly #inTurn = pLimit(1)
   readonly #ending = new AbortController()
   #connection: Connection | undefined
+  #writers: Writers | undefined
+  /** inventories that were not written because of another writer */
+  readonly #besides = new Set<string>()
   /** what brokers were seen to refuse, where that is less than they say */
   #maxBytes = Number.POSITIVE_INFINITY
 
-  constructor(declaration: EventDeclaration, context: SinkContext) {
+  /** @param times of tests: how long another writer is seen before it counts as alive, ms */
+  constructor(declaration: EventDeclaration, context: SinkContext, times: { readonly aliveMs?: number } = {}) {
+    this.#cluster = declaration.cluster
+    this.#times = times
     this.#plan = kafkaPlan(declaration, context.semantics)
     this.#context = context
   }
@@ -86,11 +97,15 @@ class KafkaSink implements Sink {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort(new SinkError('transient', 'the sink was closed'))
-    await this.#close()
+    await Promise.all([this.#close(), this.#writers?.[Symbol.asyncDispose]()])
   }
 
   async #deliver(client: KafkaClient, delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
     const key = keyOf(delivery.writing)
+    const besides = await this.#beside(key, delivery)
+    if (besides) return besides
+    // The binding knows that it was taken; of an earlier start nothing is known here.
+    if (delivery.isLook && !this.#held.has(key)) this.#held.set(key, heldAfter(delivery, this.#context.writer))
     const known = knownBy(this.#held.get(key), delivery, this.#context.writer)
     if (known) {
       this.#held.set(key, known.held)
@@ -109,6 +124,30 @@ class KafkaSink implements Sink {
         this.#takeLess(maxBytes)
       }
     }
+  }
+
+  /** Of a delivery that is not written because somebody else writes, or that must come later than what he wrote. */
+  async #beside(key: string, { writing, position }: Delivery): Promise<Receipt | undefined> {
+    const { guard, writer, logger } = this.#context
+    const plan = this.#plan
+    const group = groupOf(plan.topic, this.#cluster)
+    this.#writers ??= new Writers({
+      ...{ plan, guard, group, writer, logger },
+      ...this.#times,
+      now: () => steadyClock.now(),
+    })
+    const other = await this.#writers.other()
+    const nothing = { written: 0, removed: 0, bytes: 0 }
+    if (other !== undefined) {
+      this.#besides.add(key)
+      const conflict = `${other} writes under the cluster name ${writing.cluster}, too: both are stopped until one of them is`
+      return { ...nothing, position, conflict }
+    }
+    if (!this.#besides.delete(key)) return undefined
+    // Readers take the later start for the newer one: what we write from now on is later than his.
+    this.#held.delete(key)
+    const now = BigInt(this.#context.now())
+    return { ...nothing, position: { epoch: now > position.epoch ? now : position.epoch + 1n, sequence: 0n } }
   }
 
   async #publish(client: KafkaClient, delivery: Delivery, maxBytes: number, signal: AbortSignal) {

@@ -1,0 +1,139 @@
+import { type Admin, AssignerProtocol, type Consumer, type PartitionAssigner } from 'kafkajs'
+import { seconds } from '#model'
+import type { OutboundGuard } from '#outbound'
+import type { Logger } from '#runtime'
+import { dialerOf, endWithin, kafkaOf } from './client.ts'
+import type { KafkaDialer } from './dial.ts'
+import { typeOf } from './errors.ts'
+import type { KafkaPlan } from './plan.ts'
+
+/** Of whom nothing is heard for so long, Kafka forgets, ms. */
+const SESSION_MS = seconds(30)
+const HEARTBEAT_MS = seconds(10)
+/** Between two looks whether a heartbeat is due, ms: leaving waits for one. */
+const TURN_MS = 250
+/** An agent that was killed is a member for a session still: who is there longer, beside us, is alive, ms. */
+const ALIVE_MS = SESSION_MS + seconds(15)
+
+export interface WritersOptions {
+  readonly plan: KafkaPlan
+  readonly guard: OutboundGuard
+  /** whom all writers of one identity join */
+  readonly group: string
+  readonly writer: string
+  readonly logger: Logger
+  /** ms, goes forward */
+  readonly now: () => number
+  /** of tests: instead of ALIVE_MS */
+  readonly aliveMs?: number | undefined
+}
+
+/** The group in which writers of this cluster name hear of each other; it reads nothing. */
+export const groupOf = (topic: string, cluster: string): string => `clusterpulse-writers.${topic}.${cluster}`
+
+/**
+ * Who writes under one identity, by the members of a consumer group that has no partitions: Kafka keeps who is alive, so nothing is
+ * written to the topic for it, and nothing read. Where the user may not join, nobody is heard of.
+ */
+export class Writers implements AsyncDisposable {
+  readonly #options: WritersOptions
+  readonly #dialer: KafkaDialer
+  readonly #consumer: Consumer
+  readonly #admin: Admin
+  readonly #joining: Promise<void>
+  #isMember = false
+  /** when each of the others was seen first */
+  readonly #others = new Map<string, number>()
+
+  constructor(options: WritersOptions) {
+    this.#options = options
+    const { plan, guard, group, writer } = options
+    this.#dialer = dialerOf(plan, guard)
+    const kafka = kafkaOf(plan, this.#dialer, writer)
+    this.#consumer = kafka.consumer({
+      groupId: group,
+      sessionTimeout: SESSION_MS,
+      heartbeatInterval: HEARTBEAT_MS,
+      maxWaitTimeInMs: TURN_MS,
+      allowAutoTopicCreation: false,
+      partitionAssigners: [nothingToRead],
+    })
+    this.#admin = kafka.admin()
+    this.#joining = this.#join()
+  }
+
+  /** Somebody else who is alive; undefined: nobody is known to be. Waits for no group that is not joined yet. */
+  async other(): Promise<string | undefined> {
+    if (!this.#isMember) return undefined
+    const { writer, now, aliveMs = ALIVE_MS } = this.#options
+    const names = await this.#names()
+    names.delete(writer)
+    for (const name of this.#others.keys()) if (!names.has(name)) this.#others.delete(name)
+    for (const name of names) if (!this.#others.has(name)) this.#others.set(name, now())
+    return [...this.#others].find(([, since]) => now() - since >= aliveMs)?.[0]
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await endWithin(this.#leave())
+    this.#dialer.end()
+  }
+
+  async #names(): Promise<Set<string>> {
+    try {
+      const { groups } = await this.#admin.describeGroups([this.#options.group])
+      return new Set(groups.flatMap(({ members }) => members.map(({ clientId }) => clientId)))
+    } catch (error) {
+      // Whoever may not ask, or cannot, learns of nobody; a broker that is away is told by what is written.
+      this.#warn(error)
+      return new Set()
+    }
+  }
+
+  async #join(): Promise<void> {
+    const { topic } = this.#options.plan
+    this.#consumer.on(this.#consumer.events.CRASH, ({ payload: { error } }) => this.#warn(error))
+    this.#consumer.on(this.#consumer.events.GROUP_JOIN, () => {
+      this.#isMember = true
+    })
+    try {
+      await this.#admin.connect()
+      await this.#consumer.connect()
+      await this.#consumer.subscribe({ topics: [topic] })
+      await this.#consumer.run({ autoCommit: false, eachMessage: () => Promise.resolve() })
+    } catch (error) {
+      this.#warn(error)
+    }
+  }
+
+  #warn(error: unknown): void {
+    const { logger, group } = this.#options
+    const why = typeOf(error) ?? 'no answer'
+    logger.warn(
+      { group, why },
+      'other writers of this cluster name are not noticed: the user must be allowed to read this group',
+    )
+  }
+
+  async #leave(): Promise<void> {
+    await this.#joining
+    await this.#consumer.disconnect()
+    await this.#admin.disconnect()
+  }
+}
+
+const nothingToRead: PartitionAssigner = () => {
+  const [name, version] = ['clusterpulse-writers', 1]
+  const userData = Buffer.alloc(0)
+  return {
+    ...{ name, version },
+    assign: async ({ members }) =>
+      members.map(({ memberId }) => ({
+        memberId,
+        memberAssignment: AssignerProtocol.MemberAssignment.encode({ version, assignment: {}, userData }),
+      })),
+    protocol: ({ topics }) => ({
+      name,
+      metadata: AssignerProtocol.MemberMetadata.encode({ version, topics, userData }),
+    }),
+  }
+}
