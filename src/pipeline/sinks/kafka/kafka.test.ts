@@ -88,7 +88,10 @@ describe.skipIf(kafkaMissing !== undefined)(
     it('stops two clusters of one name while both are alive, and goes on, for readers too, when one of them is not', async () => {
       const topic = aTopic()
       const as = (writer: string) => {
-        const sink = new KafkaSink(declared(kafka.address, topic), contextOf({ writer }), { aliveMs: 1000 })
+        const sink = new KafkaSink(declared(kafka.address, topic), contextOf({ writer }), {
+          aliveMs: 1000,
+          joinAfterMs: 0,
+        })
         onTestFinished(() => sink[Symbol.asyncDispose]())
         return sink
       }

@@ -20,7 +20,7 @@ import type { KafkaDialer } from './dial.ts'
 import { kafkaSinkError, typeOf } from './errors.ts'
 import { recordKey } from './key.ts'
 import { type KafkaPlan, kafkaPlan } from './plan.ts'
-import { groupOf, Writers } from './writers.ts'
+import { groupOf, Writers, type WritersTimes } from './writers.ts'
 
 /** A broker that takes less than this takes no inventory. */
 const LEAST_MESSAGE_BYTES = 8192
@@ -39,7 +39,7 @@ export class KafkaSink implements Sink {
   readonly family = 'event'
   readonly #plan: KafkaPlan
   readonly #cluster: string
-  readonly #times: { readonly aliveMs?: number }
+  readonly #times: WritersTimes
   readonly #context: SinkContext
   readonly #held = new Map<string, HeldSnapshot>()
   readonly #inTurn = pLimit(1)
@@ -51,8 +51,8 @@ export class KafkaSink implements Sink {
   /** what brokers were seen to refuse, where that is less than they say */
   #maxBytes = Number.POSITIVE_INFINITY
 
-  /** @param times of tests: how long another writer is seen before it counts as alive, ms */
-  constructor(declaration: EventDeclaration, context: SinkContext, times: { readonly aliveMs?: number } = {}) {
+  /** @param times of tests */
+  constructor(declaration: EventDeclaration, context: SinkContext, times: WritersTimes = {}) {
     this.#cluster = declaration.cluster
     this.#times = times
     this.#plan = kafkaPlan(declaration, context.semantics)
@@ -132,8 +132,7 @@ export class KafkaSink implements Sink {
     const plan = this.#plan
     const group = groupOf(plan.topic, this.#cluster)
     this.#writers ??= new Writers({
-      ...{ plan, guard, group, writer, logger },
-      ...this.#times,
+      ...{ plan, guard, group, writer, logger, times: this.#times },
       now: () => steadyClock.now(),
     })
     const other = await this.#writers.other()

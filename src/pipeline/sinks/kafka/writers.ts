@@ -1,7 +1,8 @@
 import { type Admin, AssignerProtocol, type Consumer, type PartitionAssigner } from 'kafkajs'
-import { seconds } from '#model'
+import { seconds, systemClock } from '#model'
 import type { OutboundGuard } from '#outbound'
 import type { Logger } from '#runtime'
+import { untilAborted } from '../events/until-aborted.ts'
 import { dialerOf, endWithin, kafkaOf } from './client.ts'
 import type { KafkaDialer } from './dial.ts'
 import { typeOf } from './errors.ts'
@@ -14,6 +15,16 @@ const HEARTBEAT_MS = seconds(10)
 const TURN_MS = 250
 /** An agent that was killed is a member for a session still: who is there longer, beside us, is alive, ms. */
 const ALIVE_MS = SESSION_MS + seconds(15)
+/** What is closed before joins nothing, ms. */
+const JOIN_AFTER_MS = seconds(5)
+/** until Kafka says who is there, or does not */
+const ANSWER_MS = seconds(3)
+
+/** Of tests, ms. */
+export interface WritersTimes {
+  readonly aliveMs?: number
+  readonly joinAfterMs?: number
+}
 
 export interface WritersOptions {
   readonly plan: KafkaPlan
@@ -24,8 +35,8 @@ export interface WritersOptions {
   readonly logger: Logger
   /** ms, goes forward */
   readonly now: () => number
-  /** of tests: instead of ALIVE_MS */
-  readonly aliveMs?: number | undefined
+  /** instead of those above */
+  readonly times?: WritersTimes
 }
 
 /** The group in which writers of this cluster name hear of each other; it reads nothing. */
@@ -41,7 +52,9 @@ export class Writers implements AsyncDisposable {
   readonly #consumer: Consumer
   readonly #admin: Admin
   readonly #joining: Promise<void>
+  readonly #ending = new AbortController()
   #isMember = false
+  #hasWarned = false
   /** when each of the others was seen first */
   readonly #others = new Map<string, number>()
 
@@ -65,32 +78,39 @@ export class Writers implements AsyncDisposable {
   /** Somebody else who is alive; undefined: nobody is known to be. Waits for no group that is not joined yet. */
   async other(): Promise<string | undefined> {
     if (!this.#isMember) return undefined
-    const { writer, now, aliveMs = ALIVE_MS } = this.#options
+    const { writer, now, times: { aliveMs = ALIVE_MS } = {} } = this.#options
     const names = await this.#names()
-    names.delete(writer)
-    for (const name of this.#others.keys()) if (!names.has(name)) this.#others.delete(name)
-    for (const name of names) if (!this.#others.has(name)) this.#others.set(name, now())
+    // Where Kafka does not say, what it said before holds.
+    if (names) {
+      names.delete(writer)
+      for (const name of this.#others.keys()) if (!names.has(name)) this.#others.delete(name)
+      for (const name of names) if (!this.#others.has(name)) this.#others.set(name, now())
+    }
     return [...this.#others].find(([, since]) => now() - since >= aliveMs)?.[0]
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort()
     await endWithin(this.#leave())
     this.#dialer.end()
   }
 
-  async #names(): Promise<Set<string>> {
+  async #names(): Promise<Set<string> | undefined> {
     try {
-      const { groups } = await this.#admin.describeGroups([this.#options.group])
+      const asked = this.#admin.describeGroups([this.#options.group])
+      const { groups } = await untilAborted(asked, AbortSignal.timeout(ANSWER_MS))
       return new Set(groups.flatMap(({ members }) => members.map(({ clientId }) => clientId)))
     } catch (error) {
-      // Whoever may not ask, or cannot, learns of nobody; a broker that is away is told by what is written.
+      // A broker that is away is told by what is written.
       this.#warn(error)
-      return new Set()
+      return undefined
     }
   }
 
   async #join(): Promise<void> {
-    const { topic } = this.#options.plan
+    const { plan, times: { joinAfterMs = JOIN_AFTER_MS } = {} } = this.#options
+    await systemClock.sleep(joinAfterMs, this.#ending.signal)
+    if (this.#ending.signal.aborted) return
     this.#consumer.on(this.#consumer.events.CRASH, ({ payload: { error } }) => this.#warn(error))
     this.#consumer.on(this.#consumer.events.GROUP_JOIN, () => {
       this.#isMember = true
@@ -98,20 +118,20 @@ export class Writers implements AsyncDisposable {
     try {
       await this.#admin.connect()
       await this.#consumer.connect()
-      await this.#consumer.subscribe({ topics: [topic] })
+      await this.#consumer.subscribe({ topics: [plan.topic] })
       await this.#consumer.run({ autoCommit: false, eachMessage: () => Promise.resolve() })
     } catch (error) {
       this.#warn(error)
     }
   }
 
+  /** Once, where somebody has to allow it; what else keeps it from joining passes. */
   #warn(error: unknown): void {
     const { logger, group } = this.#options
-    const why = typeOf(error) ?? 'no answer'
-    logger.warn(
-      { group, why },
-      'other writers of this cluster name are not noticed: the user must be allowed to read this group',
-    )
+    const why = typeOf(error) ?? ''
+    if (this.#hasWarned || !/AUTHORIZATION_FAILED/.test(why)) return
+    this.#hasWarned = true
+    logger.warn({ group, why }, 'other writers of this cluster name are not noticed: allow the user to read this group')
   }
 
   async #leave(): Promise<void> {
