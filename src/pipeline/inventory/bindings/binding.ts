@@ -26,10 +26,9 @@ import {
   touched,
 } from '../schedule.ts'
 import type { SinkPlace } from '../sink-place.ts'
-import { REPLACED_WRITER, WRITER_CONFLICT } from '../status/sink-exports.ts'
 import type { BindingPlan, ReadySink } from './plan.ts'
 import type { SinkHealth } from './sink-health.ts'
-import type { BindingView, RemovalView } from './view.ts'
+import { type BindingView, REPLACED_WRITER, type RemovalView, WRITER_CONFLICT } from './view.ts'
 import { WakeUp } from './wake-up.ts'
 
 /** What a binding exports. */

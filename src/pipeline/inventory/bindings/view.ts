@@ -1,5 +1,10 @@
 import type { SinkErrorClass, SinkFamily } from '#sinks'
 
+/** Reason of a binding: another agent writes there under the same name. */
+export const WRITER_CONFLICT = 'WriterConflict'
+/** Reason of a binding: another agent wrote there under the same name until ours came. */
+export const REPLACED_WRITER = 'ReplacedWriter'
+
 /** How a binding stands, for status and metrics. Times are ms since 1970. */
 export interface BindingView {
   /** `family/name` */

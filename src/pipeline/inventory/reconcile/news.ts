@@ -1,6 +1,6 @@
 import type { Condition } from '#controller'
+import { REPLACED_WRITER, WRITER_CONFLICT } from '../bindings/view.ts'
 import type { InventoryStatus } from '../status/inventory-status.ts'
-import { REPLACED_WRITER, WRITER_CONFLICT } from '../status/sink-exports.ts'
 import type { Said } from './event-recorder.ts'
 
 /** What a new status says that the old one did not: for how soon it is written, and for events. */

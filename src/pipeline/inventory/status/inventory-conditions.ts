@@ -1,7 +1,6 @@
 import type { Condition } from '#controller'
-import type { BindingView } from '../bindings/view.ts'
+import { type BindingView, WRITER_CONFLICT } from '../bindings/view.ts'
 import type { TargetKey } from '../rows.ts'
-import { WRITER_CONFLICT } from './sink-exports.ts'
 
 /** A condition as it is wanted; when it began is known by who writes it. */
 export type WantedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>

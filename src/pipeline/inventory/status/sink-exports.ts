@@ -1,4 +1,5 @@
 import type { KollectSinkStatus } from '#kinds'
+import { REPLACED_WRITER, WRITER_CONFLICT } from '../bindings/view.ts'
 import type { WantedCondition } from './inventory-conditions.ts'
 import type { InventoryStatus } from './inventory-status.ts'
 
@@ -15,10 +16,6 @@ export interface SinkExports {
   readonly synced?: WantedCondition
 }
 
-/** Another agent writes there under the same name. */
-export const WRITER_CONFLICT = 'WriterConflict'
-/** Another agent wrote there under the same name until ours came. */
-export const REPLACED_WRITER = 'ReplacedWriter'
 /** Reasons of a sink that fails in nothing: it got nothing yet, or all but deletions. */
 const WAITING = ['Pending', 'DeletionsWait']
 /** Which of several reasons is said of the sink. */
