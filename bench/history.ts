@@ -1,11 +1,11 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
+import { freePort } from '../src/platform/runtime/testing/free-port.ts'
 import type { Answering, EngineResult, EngineTask } from './history/engine.ts'
 
 /*
@@ -125,15 +125,6 @@ async function answers(endpoint: string): Promise<boolean> {
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   return false
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return address && typeof address === 'object' ? address.port : 0
 }
 
 function report(rows: readonly Row[], { clusters, nodes, days, questions }: Options): string {

@@ -1,5 +1,4 @@
 /** Hubs that look after members, as people start them: the embedded one, and one on a real kube-apiserver. */
-import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
@@ -10,6 +9,7 @@ import { generateServingCertificate } from '#apiserver'
 import type { AuditEntry } from '#audit'
 import { redisMissing, startRedis, type TestRedis } from '../src/pipeline/state/test/redis-server.ts'
 import { signerOf } from '../src/platform/authority/test/requests.ts'
+import { freePort } from '../src/platform/runtime/testing/free-port.ts'
 import { clusterpulse, eventually, program, type Running } from './process.ts'
 import { type Assets, noRealApiServer, type RealApiServer, startRealApiServer } from './real-apiserver.ts'
 
@@ -113,7 +113,7 @@ export async function kubernetesHub(folder: string, options: KubernetesHubOption
       '-f',
       `deploy/components/members/${name}.yaml`,
     ])
-    const webhooks = { host: asksService ? ownAddress() : '127.0.0.1', port: randomInt(10_000, 32_000) }
+    const webhooks = { host: asksService ? ownAddress() : '127.0.0.1', port: await freePort() }
     const origin = `https://${webhooks.host}:${webhooks.port}`
     if (asksService) await kubectl(['apply', '-f', 'deploy/components/members/webhooks.yaml'])
     else await kubectl(['apply', '-f', '-'], webhooksAt(origin))
@@ -240,7 +240,7 @@ async function agentsListener(folder: string): Promise<Readonly<Record<string, s
   await writeFile(at('tls.crt'), made.cert)
   await writeFile(at('tls.key'), made.key, { mode: 0o600 })
   await writeFile(at('ca.crt'), made.ca)
-  const port = randomInt(10_000, 32_000)
+  const port = await freePort()
   return {
     ...{ INGESTER_TLS_ENABLED: 'true', INGESTER_TLS_CERT: at('tls.crt'), INGESTER_TLS_KEY: at('tls.key') },
     ...{ INGESTER_HOST: '127.0.0.1', INGESTER_PORT: String(port), INGESTER_ADVERTISE: `127.0.0.1:${port}` },

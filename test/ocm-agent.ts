@@ -6,9 +6,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../src/platform/runtime/testing/free-port.ts'
 
 /** The namespace on the member in which the agent keeps its Secrets. */
 export const AGENT_NAMESPACE = 'open-cluster-management-agent'
@@ -41,15 +41,6 @@ export interface OcmAgentOptions {
   readonly member: string
   /** https address of the member's API, which it tells the hub; default: none */
   readonly address?: string
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 const LOG_BYTES = 64 * 1024

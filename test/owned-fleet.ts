@@ -4,7 +4,6 @@
  * that push, one of which by a WirePusher, of which every batch is known.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -17,6 +16,7 @@ import { ownerName, ownerOf } from '#model'
 import { type SimulatedFleet, scenarios, simulateFleet } from '#simulator'
 import { VictoriaMetrics } from '../src/pipeline/history/testing/victoria-metrics.ts'
 import { startRedis, type TestRedis } from '../src/pipeline/state/test/redis-server.ts'
+import { freePort } from '../src/platform/runtime/testing/free-port.ts'
 import { OriginalCollector } from './original-collector.ts'
 import { clusterpulse, eventually, program, type Running } from './process.ts'
 import { startRealApiServer } from './real-apiserver.ts'
@@ -556,12 +556,4 @@ export async function embeddedApi(folder: string): Promise<HubApi> {
 function memberKubeconfig(members: SimulatedFleet): string {
   const last = members.clusters.at(-1)
   return members.kubeconfig().replace(/^current-context: .*$/m, `current-context: ${last?.name}`)
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -7,10 +7,10 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ClusterAccess } from '#kube'
+import { freePort } from '../src/platform/runtime/testing/free-port.ts'
 
 export interface RealApiServer {
   /** a complete kubeconfig with one context, "real", of a cluster administrator */
@@ -266,16 +266,5 @@ function status(url: string, ca: string, token: string): Promise<number> {
     call.once('timeout', () => call.destroy())
     call.once('error', () => resolve(0))
     call.end()
-  })
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
   })
 }

@@ -6,9 +6,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../src/platform/runtime/testing/free-port.ts'
 
 const programOf = (folder: string) => join(folder, 'versitygw')
 
@@ -72,12 +72,3 @@ const answers = (port: number): Promise<boolean> =>
     () => true,
     () => false,
   )
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
-}

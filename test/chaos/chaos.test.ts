@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { redisMissing, startRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { bundled } from '../bundled.ts'
 import type { AgentConfig } from './agent-process.ts'
 import type { HubConfig } from './hub-process.ts'
@@ -367,16 +367,6 @@ async function duckDbRaw(directory: string): Promise<Raw> {
     )
     return rows.getRows().map(([at, value]) => ({ at: Number(at), value: Number(value) }))
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port was given')
-  return address.port
 }
 
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))

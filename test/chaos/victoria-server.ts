@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 
 /** Why tests with VictoriaMetrics cannot run here; undefined where they can. With CI_REQUIRE_ALL=1 they are never skipped. */
 export const victoriaMissing: string | undefined =
@@ -20,12 +20,7 @@ export interface TestVictoria extends AsyncDisposable {
 /** A real VictoriaMetrics on a free port of 127.0.0.1. */
 export async function startVictoria(): Promise<TestVictoria> {
   const directory = await mkdtemp(join(tmpdir(), 'victoria-'))
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const address = probe.address()
-  const port = typeof address === 'object' && address ? address.port : 0
-  probe.close()
-  await once(probe, 'close')
+  const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const child = spawn(
     'victoria-metrics',

@@ -1,5 +1,4 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -7,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '#http'
 import { clientSecret, OpenIdProvider } from '../../src/pipeline/identity/test/provider.ts'
 import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { noBrowser, openBrowser } from '../../web/testing/browser.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
@@ -394,11 +394,3 @@ describe.skipIf(why !== undefined)(`access on Kubernetes${why === undefined ? ''
     expect(await api.kill('SIGTERM')).toBe(0)
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

@@ -1,11 +1,11 @@
 import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClusterView, EventView, HistoryView } from '#http'
 import { VictoriaMetrics, victoriaMissing } from '../../src/pipeline/history/testing/victoria-metrics.ts'
 import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
@@ -105,7 +105,7 @@ describe.skipIf(why !== undefined)(`a backup on Kubernetes${why === undefined ? 
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'backup-kubernetes-'))
-    port = await freePort()
+    port = String(await freePort())
     const size = ['--clusters', '1', '--nodes', '3', '--pods', '9']
     const members = start(['simulate', ...size, '--kubeconfig-out', at('members')], {})
     await anEmptyPlace()
@@ -182,11 +182,3 @@ const policy = JSON.stringify({
     scope: { clusters: { default: 'allow' } },
   },
 })
-
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((done) => server.once('listening', done))
-  const address = server.address()
-  await new Promise((done) => server.close(done))
-  return String(typeof address === 'object' && address ? address.port : 0)
-}

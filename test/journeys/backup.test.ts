@@ -1,11 +1,11 @@
 import { cpSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClusterView, EventView, HistoryView } from '#http'
 import { clusterConnection, monitorAccessPolicy } from '#kinds'
 import { accessForContext, createKubeClient, loadKubeconfig, type Resource } from '#kube'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
 
 const resourceOf = ({
@@ -17,14 +17,6 @@ const resourceOf = ({
   ...{ group, version, plural, kind, namespaced: true },
 })
 const namespace = 'clusterpulse'
-
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((done) => server.once('listening', done))
-  const address = server.address()
-  await new Promise((done) => server.close(done))
-  return String(typeof address === 'object' && address ? address.port : 0)
-}
 
 /** docs/guide/backup.md, as it is written, for a hub on one machine with an agent that goes on. */
 describe('a backup', () => {
@@ -47,7 +39,7 @@ describe('a backup', () => {
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'backup-'))
-    ports = [await freePort(), await freePort()]
+    ports = [String(await freePort()), String(await freePort())]
     members = clusterpulse([
       'simulate',
       '--clusters',

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +11,7 @@ import {
   startPostgres,
   type TestPostgres,
 } from '../../src/pipeline/sinks/testing/postgres-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { configMap, SETTINGS, together, toPostgres } from '../inventory-manifests.ts'
 import { clusterpulse, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
@@ -34,7 +34,7 @@ interface Cluster {
 }
 
 let folder: string
-const webhooksPort = randomInt(10_000, 32_000)
+let webhooksPort: number
 let postgres: TestPostgres
 const clusters = new Map<Name, Cluster>()
 const agents = new Map<Name, Running>()
@@ -157,6 +157,7 @@ describe.skipIf(missing !== undefined)(
   () => {
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), 'inventory-agents-'))
+      webhooksPort = await freePort()
       ;[postgres] = await Promise.all([startPostgres(), ...NAMES.map(startCluster)])
       await postgres.query('grant create on schema public to app')
     }, 300_000)

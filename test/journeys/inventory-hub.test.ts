@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import {
   startPostgres,
   type TestPostgres,
 } from '../../src/pipeline/sinks/testing/postgres-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { configMap, SETTINGS, together, toPostgres } from '../inventory-manifests.ts'
 import { clusterpulse, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
@@ -55,8 +55,8 @@ describe.skipIf(missing !== undefined)(
     let hub: Running
     let agent: Running
     let client: Client
-    const ports = { page: randomInt(10_000, 32_000), ingester: randomInt(10_000, 32_000) }
-    const base = `http://127.0.0.1:${ports.page}`
+    let ports: Readonly<Record<'page' | 'ingester', number>>
+    let base: string
     const adminFile = () => join(folder, 'admin.yaml')
     const hubFile = () => join(folder, 'hub/kubeconfig')
 
@@ -123,6 +123,8 @@ describe.skipIf(missing !== undefined)(
 
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), 'inventory-hub-'))
+      ports = { page: await freePort(), ingester: await freePort() }
+      base = `http://127.0.0.1:${ports.page}`
       members = clusterpulse([
         'simulate',
         '--clusters',

@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -7,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClusterView } from '#http'
 import type { ManagedClusterStatus } from '#kinds'
 import { accessForContext, createKubeClient, loadKubeconfig, type OwnedKubeClient } from '#kube'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { clusterpulse, eventually, type Running } from '../process.ts'
 
 /** A hub and a machine that reaches a cluster; what is done is done with the commands people have. */
@@ -213,7 +213,7 @@ describe('joining', () => {
   )
 
   it('a machine that waits says that it lives and what for; denied, it is told why, and ends', async () => {
-    const port = randomInt(10_000, 32_000)
+    const port = await freePort()
     const words = ['--kubeconfig', member(), '--buffer-dir', join(directory, 'south')]
     const agent = clusterpulse(['join', await tokenFor('south'), ...words], {
       env: { HEALTH_ADDRESS: `127.0.0.1:${port}` },

@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '#http'
 import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
@@ -175,11 +175,3 @@ describe.skipIf(why !== undefined)(`a hub on Kubernetes${why === undefined ? '' 
     expect(await api.kill('SIGTERM')).toBe(0)
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

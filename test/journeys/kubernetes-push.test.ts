@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
@@ -13,6 +12,7 @@ import type { MetricSourceStatus } from '#kinds'
 import { createKubeClient, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import { VictoriaMetrics, victoriaMissing } from '../../src/pipeline/history/testing/victoria-metrics.ts'
 import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { OriginalCollector } from '../original-collector.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
@@ -762,12 +762,4 @@ function shownBy(port: number): Promise<string> {
     })
     socket.once('error', reject)
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

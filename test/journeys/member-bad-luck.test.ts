@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessForContext, createKubeClient, loadKubeconfig, type OwnedKubeClient } from '#kube'
 import { conditionOf, managedClusters } from '../../src/control/registration/objects.ts'
 import { CONDITIONS } from '../../src/control/registration/words.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { clusterpulse, eventually, type Running } from '../process.ts'
 import { SilentProxy } from '../silent-proxy.ts'
 
@@ -23,7 +23,7 @@ describe('a member', () => {
   let hub: Running | undefined
   let kube: OwnedKubeClient | undefined
   const running: Running[] = []
-  const ports = { page: aPort(), api: aPort(), agents: aPort(), moved: aPort() }
+  let ports: Readonly<Record<'page' | 'api' | 'agents' | 'moved', number>>
   const data = () => join(directory, 'hub')
   const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
     const one = clusterpulse(args, { env })
@@ -41,6 +41,8 @@ describe('a member', () => {
 
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'member-bad-luck-'))
+    const [page, api, agents, moved] = [await freePort(), await freePort(), await freePort(), await freePort()]
+    ports = { page, api, agents, moved }
     const size = ['--clusters', '1', '--nodes', '1', '--pods', '4', '--kubeconfig-out', join(directory, 'fleet')]
     await start(['simulate', ...size]).says(/kubeconfig in/, SLOW_MS)
     await startHub(data(), ports.agents)
@@ -178,8 +180,3 @@ describe('a member', () => {
     expect(agent.stderr()).toContain('the hub is at these addresses from now on')
   })
 })
-
-/** One that hardly another takes. */
-function aPort(): number {
-  return randomInt(10_000, 32_000)
-}

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessForContext, createKubeClient, loadKubeconfig, type OwnedKubeClient } from '#kube'
 import { conditionOf, managedClusters } from '../../src/control/registration/objects.ts'
 import { CONDITIONS } from '../../src/control/registration/words.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { type FakedTime, fakedTime, noFakedTime } from '../faked-time.ts'
 import { clusterpulse, eventually, type Running } from '../process.ts'
 
@@ -38,7 +38,7 @@ describe.skipIf(why !== undefined)(`members by wrong clocks${why === undefined ?
     static async start(name: string, offset: string): Promise<Hub> {
       const folder = join(directory, name)
       const hub = new Hub(folder, await fakedTime(`${folder}.time`, offset))
-      const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', `${randomInt(10_000, 32_000)}`]
+      const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', `${await freePort()}`]
       const args = ['up', '--kubeconfig', join(directory, 'fleet'), '--data-dir', folder, ...ports]
       await start(args, hub.#clock.env).says(/on http:\S+/, SLOW_MS)
       return hub

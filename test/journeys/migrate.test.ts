@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Redis } from 'ioredis'
@@ -11,6 +10,7 @@ import { storeAsOriginal } from '../../src/pipeline/access/testing/original-writ
 import { policy } from '../../src/pipeline/access/testing/words.ts'
 import { OriginalHub } from '../../src/pipeline/agent/testing/original-hub.ts'
 import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { OriginalCollector } from '../original-collector.ts'
 import { originalRound } from '../original-manager.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
@@ -551,11 +551,3 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
   it('types every command that the guide shows', () =>
     expect(titles.flatMap(blocksOf).filter((block) => !typed.has(block))).toEqual([]))
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

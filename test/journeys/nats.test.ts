@@ -14,13 +14,13 @@ import {
 } from '#kube'
 import { readEvent } from '../../src/pipeline/publish/testing/events.ts'
 import {
-  freePort,
   natsPrograms,
   natsPython,
   natsPythonMissing,
   startNats,
   type TestNats,
 } from '../../src/platform/nats/testing/nats-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { clusterpulse, eventually, program, type Running } from '../process.ts'
 import { noRealApiServer, startRealApiServer } from '../real-apiserver.ts'
 

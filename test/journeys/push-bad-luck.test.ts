@@ -1,5 +1,4 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -12,6 +11,7 @@ import { type Clock, parseClusterName, systemClock } from '#model'
 import { aliveClient, countingCollector } from '../../src/pipeline/agent/testing/small-cluster.ts'
 import { VictoriaMetrics, victoriaMissing } from '../../src/pipeline/history/testing/victoria-metrics.ts'
 import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { clusterpulse, eventually, type Running } from '../process.ts'
 import { type SmallDisk, smallDisk } from '../small-disk.ts'
 import { UnkindProxy } from '../unkind-proxy.ts'
@@ -429,11 +429,3 @@ describe.skipIf(why !== undefined)(`push in bad luck${why === undefined ? '' : `
     expect(await manager?.kill('SIGTERM'), manager?.stderr()).toBe(0)
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

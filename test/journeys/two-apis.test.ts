@@ -8,8 +8,9 @@ import { createClient } from '#http'
 import { createKubeClient, type KubeObject, type Resource } from '#kube'
 import { type SimulatedFleet, scenarios, simulateFleet } from '#simulator'
 import { redisMissing, startRedis, type TestRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { freePort } from '../../src/platform/runtime/testing/free-port.ts'
 import { noBrowser, openBrowser } from '../../web/testing/browser.ts'
-import { connections, embeddedApi, freePort, HUB, SLOW_MS } from '../owned-fleet.ts'
+import { connections, embeddedApi, HUB, SLOW_MS } from '../owned-fleet.ts'
 import { clusterpulse, eventually, type Running } from '../process.ts'
 
 const SECRET = 's'.repeat(32)

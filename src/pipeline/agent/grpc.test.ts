@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { parseClusterName } from '#model'
+import { freePort } from '../../platform/runtime/testing/free-port.ts'
 import { TestAuthority } from '../ingest/stream/test/certificates.ts'
 import { aHub, type TestHub } from '../ingest/stream/test/hub.ts'
 import { Agent } from './agent.ts'
@@ -167,12 +168,3 @@ describe('the transport over gRPC, facing a real hub', () => {
     )
   }, 60_000)
 })
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
-}

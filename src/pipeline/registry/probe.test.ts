@@ -1,6 +1,6 @@
-import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '#model'
+import { freePort } from '../../platform/runtime/testing/free-port.ts'
 import { TestAuthority } from '../ingest/stream/test/certificates.ts'
 import { probeRegistry } from './probe.ts'
 import { json, names, probe, registry, serve, serveBytes, targetAt } from './testing/registry-server.ts'
@@ -656,11 +656,3 @@ describe('redirects', () => {
     expect(server.seen).toHaveLength(6)
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

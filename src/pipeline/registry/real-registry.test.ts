@@ -2,10 +2,10 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../../platform/runtime/testing/free-port.ts'
 import { eventually } from '../state/test/redis-server.ts'
 import { probe, targetAt } from './testing/registry-server.ts'
 
@@ -50,15 +50,6 @@ async function end(child: ChildProcess, directory: string): Promise<void> {
 
 /** robot with the password s3cret-of-the-robot, as `htpasswd -B` writes it. */
 const HTPASSWD = 'robot:$2b$04$HHkvshdTcSp5J52uZHXMQ.8ID2cCtm8NSEfMMj8zg9gCDNQ6Pgk92\n'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 const digestOf = (bytes: string) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 

@@ -1,9 +1,8 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { silentLogger } from '#runtime'
 import { bundled } from '../../../test/bundled.ts'
+import { freePort } from '../runtime/testing/free-port.ts'
 import { KeptProcess, type KeptProcessOptions } from './kept-process.ts'
 
 type ToChild = { readonly kind: 'begin'; readonly port: number } | { readonly kind: 'end' } | { readonly kind: 'hang' }
@@ -37,14 +36,6 @@ async function kept(port: number, options: Partial<KeptProcessOptions<ToChild, F
   open.push(process_)
   await vi.waitFor(() => expect(listening.length).toBe(1), 20_000)
   return { process: process_, listening }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 const isAlive = (pid: number) => {

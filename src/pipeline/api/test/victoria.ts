@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import type { PromQl, PromQlPath } from '#history'
+import { freePort } from '../../../platform/runtime/testing/free-port.ts'
 
 const binary = 'victoria-metrics'
 export const victoriaPath = (process.env.PATH ?? '')
@@ -66,14 +66,4 @@ export class Victoria implements AsyncDisposable, PromQl {
     }
     await rm(this.#directory, { recursive: true })
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }

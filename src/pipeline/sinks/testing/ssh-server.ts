@@ -2,10 +2,10 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { freePort } from '../../../platform/runtime/testing/free-port.ts'
 
 const SSHD = '/usr/sbin/sshd'
 
@@ -72,13 +72,4 @@ export async function startSshServer(): Promise<SshServer> {
     knownHosts: (...names) =>
       (names.length > 0 ? names : ['127.0.0.1']).map((name) => `[${name}]:${port} ${hostKey}\n`).join(''),
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }

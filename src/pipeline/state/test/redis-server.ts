@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../../platform/runtime/testing/free-port.ts'
 
 /** Why tests with Redis cannot run here; undefined where they can. With CI_REQUIRE_ALL=1 they are never skipped. */
 export const redisMissing: string | undefined =
@@ -49,16 +50,6 @@ export async function startRedis(...args: string[]): Promise<TestRedis> {
       await rm(directory, { recursive: true, force: true })
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port was given')
-  return address.port
 }
 
 async function answers(port: number): Promise<boolean> {

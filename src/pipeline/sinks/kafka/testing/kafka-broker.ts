@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort } from '../../../../platform/nats/testing/nats-server.ts'
+import { freePort } from '../../../../platform/runtime/testing/free-port.ts'
 import { TestAuthority } from '../../../ingest/stream/test/certificates.ts'
 
 const assets = process.env.KAFKA_ASSETS ?? ''
