@@ -10,7 +10,7 @@ import type { AuditEntry } from '#audit'
 import { redisMissing, startRedis, type TestRedis } from '../src/pipeline/state/test/redis-server.ts'
 import { signerOf } from '../src/platform/authority/test/requests.ts'
 import { freePort } from '../src/platform/runtime/testing/free-port.ts'
-import { clusterpulse, eventually, program, type Running } from './process.ts'
+import { clusterpulse, eventually, nobodysKubeconfig, program, type Running } from './process.ts'
 import { type Assets, noRealApiServer, type RealApiServer, startRealApiServer } from './real-apiserver.ts'
 
 export interface MemberHub extends AsyncDisposable {
@@ -24,12 +24,13 @@ export interface MemberHub extends AsyncDisposable {
 /** Where an embedded hub writes its audit trail, in its folder. */
 const AUDIT_FILE = 'audit.jsonl'
 
-/** `clusterpulse up` with these arguments, on ports of its own. @param folder for what it keeps */
-export async function embeddedHub(folder: string, args: readonly string[] = ['--demo']): Promise<MemberHub> {
+/** `clusterpulse up` with these arguments, on ports of its own. @param folder for what it keeps @param args default: nobody is its member */
+export async function embeddedHub(folder: string, args?: readonly string[]): Promise<MemberHub> {
   const data = join(folder, 'data')
+  const members = args ?? ['--kubeconfig', await nobodysKubeconfig(folder)]
   const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', '0']
   const env = { AUDIT_FILE: join(folder, AUDIT_FILE) }
-  const hub = clusterpulse(['up', ...args, '--data-dir', data, ...ports], { env })
+  const hub = clusterpulse(['up', ...members, '--data-dir', data, ...ports], { env })
   await hub.says(/on http:\/\/127\.0\.0\.1:\d+/)
   return {
     kubeconfig: join(data, 'kubeconfig'),

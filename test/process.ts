@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -34,6 +35,22 @@ const ports = () => ({
   METRICS_BIND_ADDRESS: '127.0.0.1:0',
   HEALTH_PROBE_BIND_ADDRESS: '127.0.0.1:0',
 })
+
+/** A kubeconfig of one cluster that is not there: for a hub whose members are not what a test is about. The demo takes ten times its work. */
+export async function nobodysKubeconfig(folder: string): Promise<string> {
+  const path = join(folder, 'nobody.yaml')
+  const named = (what: object) => [{ name: 'nobody', ...what }]
+  await writeFile(
+    path,
+    JSON.stringify({
+      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'nobody' },
+      clusters: named({ cluster: { server: 'https://127.0.0.1:1' } }),
+      users: named({ user: { token: 'any' } }),
+      contexts: named({ context: { cluster: 'nobody', user: 'nobody' } }),
+    }),
+  )
+  return path
+}
 
 /** `PATH` and an empty home: no kubeconfig of the machine gets in. */
 export function clusterpulse(args: readonly string[], options: RunOptions = {}): Running {
@@ -71,7 +88,7 @@ function watched(child: ChildProcess): Running {
     pid: child.pid ?? 0,
     stdout: () => out,
     stderr: () => err,
-    async says(pattern, withinMs = 60_000) {
+    async says(pattern, withinMs = 120_000) {
       const deadline = Date.now() + withinMs
       for (;;) {
         const match = pattern.exec(out)

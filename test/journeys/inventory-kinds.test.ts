@@ -7,7 +7,7 @@ import { createKubeClient, type KubeClient } from '#kube'
 import { silentLogger } from '#runtime'
 import { listenWebhooks, type WebhookListener, webhookConfigurations } from '#webhooks'
 import { type Identity, identity } from '../../src/platform/kube/testing/scripted-server.ts'
-import { clusterpulse, eventually, program, type Running } from '../process.ts'
+import { clusterpulse, eventually, nobodysKubeconfig, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
 const EXAMPLES = 'deploy/examples/kollect'
@@ -93,13 +93,15 @@ async function expectClusterSinksRefused(kubectl: Kubectl): Promise<void> {
 }
 
 describe('inventory on the embedded API', () => {
+  let folder: string
   let dataDir: string
   let hub: Running | undefined
   const kubectl: Kubectl = (args, input) => kubectlOf(join(dataDir, 'kubeconfig'))(args, input)
 
   async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
     await hub?.kill('SIGTERM')
-    hub = clusterpulse(['up', '--demo', '--port', '0', '--control-plane-port', '0', '--data-dir', dataDir], { env })
+    const members = ['--kubeconfig', await nobodysKubeconfig(folder)]
+    hub = clusterpulse(['up', ...members, '--port', '0', '--control-plane-port', '0', '--data-dir', dataDir], { env })
     await eventually(
       () => kubectl('get --raw /readyz'),
       ({ code }) => code === 0,
@@ -107,12 +109,13 @@ describe('inventory on the embedded API', () => {
   }
 
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'inventory-kinds-'))
+    folder = await mkdtemp(join(tmpdir(), 'inventory-kinds-'))
+    dataDir = join(folder, 'hub')
     await start()
   })
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]()
-    await rm(dataDir, { recursive: true, force: true })
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   })
 
   it('takes every kind as its example has it', () => expectEveryKindApplied(kubectl))

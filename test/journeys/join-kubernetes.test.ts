@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import type { ClusterView } from '#http'
 import { clusterClaim, type ManagedClusterStatus } from '#kinds'
-import { clusterpulse, eventually, program, type Running } from '../process.ts'
+import { clusterpulse, eventually, nobodysKubeconfig, program, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
 
 const missing = noRealApiServer()
@@ -98,7 +98,7 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     expect(await real.aggregateRoles()).toBe(true)
     await writeFile(at('member'), real.kubeconfig, { mode: 0o600 })
     hub = clusterpulse([
-      ...['up', '--demo', '--data-dir', at('hub')],
+      ...['up', '--kubeconfig', await nobodysKubeconfig(directory), '--data-dir', at('hub')],
       ...['--port', '0', '--control-plane-port', '0', '--ingester-port', '0'],
     ])
     ;[, base = ''] = await hub.says(/on (http:\S+)/)

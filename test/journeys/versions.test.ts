@@ -1,20 +1,24 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { clusterpulse } from '../process.ts'
+import { clusterpulse, nobodysKubeconfig } from '../process.ts'
 
 it('a hub says which build it is, upgrades a folder aloud, and refuses one of a later version', async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'versions-'))
-  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
+  const folder = mkdtempSync(join(tmpdir(), 'versions-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const dataDir = join(folder, 'hub')
+  mkdirSync(dataDir)
   const version = clusterpulse(['--version'])
   const [build] = await version.says(/^\d+\.\d+\.\d+\+\S+$/m)
 
-  const start = () => clusterpulse(['up', '--data-dir', dataDir, '--port', '0', '--control-plane-port', '0'])
+  const members = ['--kubeconfig', await nobodysKubeconfig(folder)]
+  const start = () =>
+    clusterpulse(['up', ...members, '--data-dir', dataDir, '--port', '0', '--control-plane-port', '0'])
   writeFileSync(join(dataDir, 'of-an-earlier-version'), '')
   await using hub = start()
-  const [, url] = await hub.says(/on (http:\S+)/, 60_000)
+  const [, url] = await hub.says(/on (http:\S+)/)
   const upgraded = /is upgraded from format 0 \(a version that kept no number\) to \d+ \(([^)]+)\)/.exec(hub.stderr())
   expect(upgraded?.[1]).toBe(build)
   expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ status: 'ready', version: build })
