@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 
@@ -22,10 +23,11 @@ function made(name: string): readonly Made[] {
     `clusters/${name}/kustomization.yaml\`:\n\n\`\`\`yaml\n`,
   )
   const [text = ''] = rest.split('```')
-  // kustomize takes relative paths only; the guide has this folder two levels below the repository.
-  const folder = mkdtempSync(join('deploy', `.${name}-`))
+  const folder = mkdtempSync(join(tmpdir(), `${name}-`))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  writeFileSync(join(folder, 'kustomization.yaml'), text)
+  // kustomize takes relative paths only; the guide has this folder two levels below the repository.
+  const here = relative(realpathSync(folder), process.cwd())
+  writeFileSync(join(folder, 'kustomization.yaml'), text.replaceAll('../../', `${here}/`))
   const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' })
   expect([status, stderr]).toEqual([0, ''])
   return parseAllDocuments(stdout).map((document) => document.toJS() as Made)
