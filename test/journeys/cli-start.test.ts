@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { leastOf } from '../../src/platform/runtime/testing/least-of.ts'
 import { clusterpulse } from '../process.ts'
 
 // Told by the process itself when it ends: what the machine does besides does not count.
@@ -13,14 +14,13 @@ describe('the command line', () => {
     ['its help', ['--help'], 0, /Usage: clusterpulse/],
     ['the Tab key', ['complete', '--', 'get', 'no'], 0, /nodes/],
   ] as const)('starts within 300 ms of CPU: %s', async (_, args, status, says) => {
-    const spentMs: number[] = []
-    // The least of three: the first may find cold caches.
-    for (let attempt = 0; attempt < 3; attempt++) {
+    // The first may find cold caches, and beside others the same takes more of a processor.
+    const spentMs = await leastOf(10, 300, async () => {
       const run = clusterpulse([...args], { env: { NODE_OPTIONS: `--import=${tellCpu}` } })
       expect(await run.ended()).toBe(status)
       expect(run.stdout() + run.stderr()).toMatch(says)
-      spentMs.push(Number(/cpu ([\d.]+) ms/.exec(run.stderr())?.[1]))
-    }
-    expect(Math.min(...spentMs), `of ${spentMs.join(', ')} ms`).toBeLessThan(300)
+      return Number(/cpu ([\d.]+) ms/.exec(run.stderr())?.[1])
+    })
+    expect(spentMs).toBeLessThan(300)
   })
 })

