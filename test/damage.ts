@@ -61,7 +61,7 @@ export class DamageBench implements AsyncDisposable {
   static async open(): Promise<DamageBench> {
     const bench = new DamageBench()
     try {
-      await bench.#fleet.says(/kubeconfig in/, 60_000)
+      await bench.#fleet.says(/kubeconfig in/)
       const hub = bench.#start(bench.#original)
       const address = await addressOf(hub)
       await allRead(address)
@@ -170,7 +170,7 @@ export class DamageBench implements AsyncDisposable {
 }
 
 const addressOf = async (hub: Running): Promise<string> =>
-  (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/, 60_000))[1] ?? ''
+  (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/))[1] ?? ''
 
 const allRead = (address: string) =>
   eventually(

@@ -89,7 +89,7 @@ export class Siege implements AsyncDisposable {
     const hub = this.#start(
       clusterpulse(['up', '--kubeconfig', members, '--data-dir', join(this.#folder, 'hub'), ...ports]),
     )
-    const [, base = ''] = await hub.says(/on (http:\S+)/, 60_000)
+    const [, base = ''] = await hub.says(/on (http:\S+)/)
     this.#base = base
     const tokens = []
     for (let i = 0; i < agents; i++) tokens.push(await this.#connect(`agent-${i}`))
@@ -137,7 +137,7 @@ export class Siege implements AsyncDisposable {
     const file = join(import.meta.dirname, 'siege-attackers.ts')
     const args = ['--import', 'tsx', file, JSON.stringify(attack)]
     this.#attackers = program(process.execPath, args, { cwd: join(import.meta.dirname, '..'), holdsInput: true })
-    await this.#attackers.says(/attacking/, 60_000)
+    await this.#attackers.says(/attacking/)
   }
 
   /** What came of the attack since this was asked for last. */

@@ -341,7 +341,7 @@ class Child {
     this.#child.stdin?.write(`${line}\n`)
   }
 
-  async says(word: string, withinMs = 30_000): Promise<void> {
+  async says(word: string, withinMs = 90_000): Promise<void> {
     const until = Date.now() + withinMs
     while (!this.#lines.some((line) => line.split(' ')[0] === word)) {
       if (this.#child.exitCode !== null) throw new Error(`it ended with ${this.#child.exitCode} before it said ${word}`)

@@ -33,7 +33,7 @@ describe('a backup', () => {
       ...['up', ...args, '--data-dir', at(data)],
       ...['--port', '0', '--control-plane-port', own[0] ?? '0', '--ingester-port', own[1] ?? '0'],
     ])
-    const [, address = ''] = await hub.says(/on (http:\S+)/, 60_000)
+    const [, address = ''] = await hub.says(/on (http:\S+)/)
     base = address
   }
 

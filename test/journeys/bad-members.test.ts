@@ -187,7 +187,7 @@ describe('a cluster that refuses', () => {
           message: expect.stringMatching(new RegExp(`^${type} ${outcome}: `)) as string,
         }),
       )
-      expect(await statusOf(world, name)).toMatchObject({ phase: 'Connected', nodes: 3 })
+      await until(async () => expect(await statusOf(world, name)).toMatchObject({ phase: 'Connected', nodes: 3 }))
       proxy.heal(name)
       await heals(name)
     },

@@ -41,7 +41,7 @@ describe('a hub with a key of its own', () => {
   }
   /** It reads the member with the token of the Secret. */
   async function reads({ says }: Running): Promise<void> {
-    const [, baseUrl = ''] = await says(/on (http:\S+)/, 60_000)
+    const [, baseUrl = ''] = await says(/on (http:\S+)/)
     await eventually(
       () => createClient({ baseUrl }).clusters(),
       ({ items }) => items.find(({ name }) => name === 'west')?.nodes?.total === NODES,
@@ -71,7 +71,7 @@ describe('a hub with a key of its own', () => {
 
   it('keeps a credential of a member nowhere in its folder where it could be read, and reads on with it', async () => {
     const running = start([keys.first])
-    await running.says(/on http/, 60_000)
+    await running.says(/on http/)
     const { clusters, users } = parse(readFileSync(at('members'), 'utf8')) as Kubeconfig // written by our simulator
     const [{ cluster } = { cluster: undefined }, { user } = { user: undefined }] = [clusters[0], users[0]]
     token = user?.token ?? ''

@@ -37,7 +37,7 @@ describe.skipIf(why !== undefined)(`the image${why === undefined ? '' : ` (not r
       mounts: { '/data': folder },
     })
     running.push(hub)
-    const [, address = ''] = await hub.says(/on (http:\S+)/, 60_000)
+    const [, address = ''] = await hub.says(/on (http:\S+)/)
     const status = readFileSync(`/proc/${hub.pid}/status`, 'utf8')
     const field = (name: string) => new RegExp(`^${name}:\\s+(.*)$`, 'm').exec(status)?.[1]?.trim()
     expect(field('Uid')).toBe(`${UID}\t${UID}\t${UID}\t${UID}`)

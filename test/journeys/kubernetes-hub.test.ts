@@ -135,8 +135,9 @@ describe.skipIf(why !== undefined)(`a hub on Kubernetes${why === undefined ? '' 
     )
     expect(seen).toMatchObject({ health: 'healthy', displayName: 'East', pods: { total: 15 } })
     expect(JSON.stringify(seen)).not.toContain('credentialsRef')
-    expect(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()).toMatch(
-      /clusterpulse_rounds_total\{[^}]*result="collected"/,
+    await eventually(
+      async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
+      (text) => /clusterpulse_rounds_total\{[^}]*result="collected"/.test(text),
     )
 
     // A broken token is named in the object's conditions and heals when the Secret changes.

@@ -458,7 +458,7 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     expect(made.ca).toBe(ca)
     const renewed = new X509Certificate(made.cert).fingerprint256
     expect(renewed).not.toBe(before)
-    expect(await eventually(shown, (fingerprint) => fingerprint !== before, 20_000)).toBe(renewed)
+    expect(await eventually(shown, (fingerprint) => fingerprint !== before, SLOW_MS)).toBe(renewed)
     expect((await view('east')).agent).toMatchObject({ connected: true, since })
   })
 
@@ -477,7 +477,7 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     const away = await eventually(
       () => view('east'),
       ({ agent: known }) => known?.connected === false,
-      5_000,
+      20_000,
     )
     expect(away.agent?.reason).toMatch(/no longer valid/)
     await eventually(
@@ -605,7 +605,7 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     )
 
     await grant('configmaps')
-    await eventually(() => roleHolds('configmaps'), Boolean, 60_000)
+    await eventually(() => roleHolds('configmaps'), Boolean, SLOW_MS)
     const healed = await phaseOf('maps', 'Active')
     expect(healed.errorsLastRun).toBe(0)
     expect(JSON.stringify(healed.clusters)).not.toContain('grant')

@@ -12,8 +12,10 @@ import { clusterpulse, eventually, type Running } from '../process.ts'
 const why = noKubernetesHub()
 const SECRET = 's'.repeat(32)
 const ann = { 'x-clusterpulse-proxy-secret': SECRET, 'x-forwarded-user': 'ann' }
-/** It is two seconds; a loaded machine takes longer, and rounds are 30 s apart. */
+/** It is two seconds, and rounds are 30 s apart: what is shown so soon more often than not waited for none. */
 const SOON_MS = 5_000
+/** Of a machine that has much else to do. */
+const SLOW_MS = 60_000
 /** Each way, with its agent and without. */
 const TURNS = 3
 
@@ -86,7 +88,7 @@ describe.skipIf(why !== undefined)(`members that change sets${why === undefined 
   async function shownAfter(change: () => Promise<unknown>, names: string): Promise<number> {
     await change()
     const at = performance.now()
-    await isSeen(names, SOON_MS)
+    await isSeen(names, SLOW_MS)
     return Math.round(performance.now() - at)
   }
 
@@ -97,6 +99,7 @@ describe.skipIf(why !== undefined)(`members that change sets${why === undefined 
       took.went.push(await shownAfter(() => moves('default'), ''))
     }
     console.info(`a member changes sets, ${how}: shown after ${took.came} ms, hidden after ${took.went} ms`)
+    for (const [what, times] of Object.entries(took)) expect(median(times), what).toBeLessThan(SOON_MS)
   }
 
   it('are shown and hidden at once, on open streams too, and in the documented keys', {
@@ -111,7 +114,7 @@ describe.skipIf(why !== undefined)(`members that change sets${why === undefined 
     const from = stream.events.length
     await backAndForth('with its agent')
     // It came and went there as well; at the end it is gone.
-    await expect.poll(() => said(from).some((data) => data.includes('east')), { timeout: SOON_MS }).toBe(true)
+    await expect.poll(() => said(from).some((data) => data.includes('east')), { timeout: SLOW_MS }).toBe(true)
     const end = stream.events.length
     await expect.poll(() => stream.events.length, { timeout: 60_000 }).toBeGreaterThan(end + 1)
     expect(said(end + 1).filter((data) => data.includes('east'))).toEqual([])
@@ -120,9 +123,9 @@ describe.skipIf(why !== undefined)(`members that change sets${why === undefined 
     try {
       const labels = async () => JSON.parse((await eyes.get('cluster:east:labels')) ?? '{}') as Record<string, string>
       await moves('prod')
-      await expect.poll(labels, { timeout: SOON_MS }).toEqual({ [CLUSTER_SET_LABEL]: 'prod' })
+      await expect.poll(labels, { timeout: SLOW_MS }).toEqual({ [CLUSTER_SET_LABEL]: 'prod' })
       await moves('default')
-      await expect.poll(labels, { timeout: SOON_MS }).toEqual({ [CLUSTER_SET_LABEL]: 'default' })
+      await expect.poll(labels, { timeout: SLOW_MS }).toEqual({ [CLUSTER_SET_LABEL]: 'default' })
     } finally {
       eyes.disconnect()
     }
@@ -139,3 +142,5 @@ describe.skipIf(why !== undefined)(`members that change sets${why === undefined 
     console.info(`a member is denied: hidden after ${await shownAfter(() => kubectl(denied), '')} ms`)
   })
 })
+
+const median = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]

@@ -197,7 +197,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     )
     await storeAsOriginal(hand, compilePolicy(allow, { now: Date.now() }).document as never)
     await originally()
-  }, 120_000)
+  }, 240_000)
   afterAll(async () => {
     for (const role of running) await role[Symbol.asyncDispose]()
     hand?.disconnect()
@@ -337,7 +337,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
         throw new Error('the batch was refused')
       },
       () => true,
-      30_000,
+      60_000,
     )
 
   it('begins with what the objects say, and changes nothing but their definitions', async () => {
@@ -385,15 +385,15 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     expect(settings.data).toMatchObject({ REDIS_HOST: 'pulse-redis-master', ...both })
   })
 
-  it('API first, then the manager in place, members last, and back', async () => {
+  it('API first, then the manager in place, members last, and back', { timeout: 400_000 }, async () => {
     // 1. Our API in front of the original's Redis; the original's goes.
     typed.add(originalApi)
     const early = await anApi(settingsOf(originalApi))
     await type(endApi)
     expect(await replicasOf('pulse-api')).toBe('0')
-    await eventually(early.nodes, (nodes) => nodes.join() === '4,4', 5_000)
+    await eventually(early.nodes, (nodes) => nodes.join() === '4,4', 60_000)
     const ours = await anApi()
-    await eventually(ours.nodes, ([code]) => code === 'state_missing', 5_000)
+    await eventually(ours.nodes, ([code]) => code === 'state_missing', 60_000)
 
     // 2. Our manager takes over in place. Nobody who asks is refused meanwhile. On the member is what the original deployed.
     await deployOriginal(PUSHED)
@@ -405,7 +405,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     const manager = await aManager()
     try {
       await eventually(ours.nodes, (nodes) => nodes.join() === '3,3', 60_000)
-      await eventually(early.nodes, (nodes) => nodes.join() === '3,3', 10_000)
+      await eventually(early.nodes, (nodes) => nodes.join() === '3,3', 60_000)
       clearInterval(watching)
       expect(answers.length).toBeGreaterThan(5)
       expect(new Set(answers.map((one) => JSON.stringify(one)))).toEqual(new Set(['[200,2]']))
@@ -414,7 +414,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
 
       // 3. A collector of the original is let in by the token of its connection, and is the one who reads.
       await using _ = await aCollector(PUSHED)
-      await eventually(ours.nodes, (nodes) => nodes.join() === '3,2', 10_000)
+      await eventually(ours.nodes, (nodes) => nodes.join() === '3,2', 60_000)
     } finally {
       clearInterval(watching)
     }
@@ -425,23 +425,23 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     const names = async () =>
       (await early.get(`/api/v1/clusters/${PUSHED}/nodes`)).body.map(({ name }: { name: string }) => name)
     // Names of nodes never leave its set, and documents of ours live on until they run out: both are there for a while.
-    await eventually(names, (all) => ['a', 'b', 'c', 'd'].every((name) => all.includes(name)), 10_000)
+    await eventually(names, (all) => ['a', 'b', 'c', 'd'].every((name) => all.includes(name)), 60_000)
     // What vouched for the policies vouches for other ones: nothing is shown until it is gone.
     const allow = alice()
     const changed = { ...allow, spec: { ...allow.spec, identity: { ...allow.spec.identity, priority: 7 } } }
     await storeAsOriginal(hand, compilePolicy(changed, { now: Date.now() }).document as never)
-    await eventually(early.nodes, ([code]) => code === 'policies_unavailable', 30_000)
+    await eventually(early.nodes, ([code]) => code === 'policies_unavailable', 60_000)
     await type(endSeals)
-    await eventually(early.nodes, (nodes) => nodes.length === 2, 30_000)
+    await eventually(early.nodes, (nodes) => nodes.length === 2, 60_000)
   })
 
-  it('members first, then the manager, the API last', async () => {
+  it('members first, then the manager, the API last', { timeout: 400_000 }, async () => {
     await hand.flushall()
     await storeAsOriginal(hand, compilePolicy(alice(), { now: Date.now() }).document as never)
     await originally()
     // The original's API, as far as it goes here: a reader of the documented keys.
     const early = await anApi(both)
-    await eventually(early.nodes, (nodes) => nodes.join() === '4,4', 5_000)
+    await eventually(early.nodes, (nodes) => nodes.join() === '4,4', 60_000)
 
     // 1. An agent of ours in place of a collector, under a hub of the original: it speaks that hub's wire.
     const hub = await OriginalHub.open(ingesterPort)
@@ -464,7 +464,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     // 3. The API, without STATE_SOURCE.
     typed.add(ownApi)
     const ours = await anApi(settingsOf(ownApi))
-    await eventually(ours.nodes, (nodes) => nodes.join() === '3,3', 10_000)
+    await eventually(ours.nodes, (nodes) => nodes.join() === '3,3', 60_000)
     const agentOf = async () => (await ours.get(`/api/v2/clusters/${PUSHED}`)).body.agent
     await eventually(agentOf, (one) => one?.connected === true && one?.protocol !== 'original', 90_000)
 
@@ -480,12 +480,12 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     await manager.kill('SIGTERM')
   })
 
-  it('the manager first, then the API, members last', async () => {
+  it('the manager first, then the API, members last', { timeout: 400_000 }, async () => {
     await hand.flushall()
     await storeAsOriginal(hand, compilePolicy(alice(), { now: Date.now() }).document as never)
     await originally()
     const early = await anApi(both)
-    await eventually(early.nodes, (nodes) => nodes.join() === '4,4', 5_000)
+    await eventually(early.nodes, (nodes) => nodes.join() === '4,4', 60_000)
 
     // 1. The manager, in place: whoever reads the documented keys goes on, and collectors of the original are let in.
     await deployOriginal(PUSHED)
@@ -496,11 +496,11 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
       60_000,
     )
     const collector = await aCollector(PUSHED)
-    await eventually(early.nodes, (nodes) => nodes.join() === '3,2', 10_000)
+    await eventually(early.nodes, (nodes) => nodes.join() === '3,2', 60_000)
 
     // 2. The API, without STATE_SOURCE.
     const ours = await anApi(settingsOf(ownApi))
-    await eventually(ours.nodes, (nodes) => nodes.join() === '3,2', 10_000)
+    await eventually(ours.nodes, (nodes) => nodes.join() === '3,2', 60_000)
 
     // 3. An agent of ours in place of the collector, which stays until it is deleted.
     expect(await deployedImage(PUSHED)).toBe(ORIGINAL_IMAGE)

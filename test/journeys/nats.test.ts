@@ -141,7 +141,7 @@ describe.skipIf(why !== undefined).each(natsPrograms)(
       agentLine = connect.stdout().replace('npx clusterpulse', `exec ${process.execPath} ${bin}`)
       startAgent()
       await startConsumer()
-    }, SLOW_MS)
+    }, 2 * SLOW_MS)
     afterAll(async () => {
       for (const one of [consumer, agent, hub, members, kube, nats]) await one?.[Symbol.asyncDispose]()
       if (directory !== undefined) await rm(directory, { recursive: true, force: true })

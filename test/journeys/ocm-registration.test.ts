@@ -101,13 +101,13 @@ describe.each(hubs)('the registration agent of Open Cluster Management at $title
       namespaced: false,
     }
     await member.create(claims, { metadata: { name: 'region.example.com' }, spec: { value: 'north' } })
-  }, 120_000)
+  }, 240_000)
   afterAll(async () => {
     for (const one of [agent, kube, member, hub, simulation]) await one?.[Symbol.asyncDispose]()
     rmSync(directory, { recursive: true, force: true })
   })
 
-  it('begins with a kubeconfig that lets it ask, and nothing else', { timeout: 60_000 }, async () => {
+  it('begins with a kubeconfig that lets it ask, and nothing else', async () => {
     const text = await bootstrap()
     writeFileSync(at('bootstrap'), text, { mode: 0o600 })
     const canI = async (...question: readonly string[]) =>
@@ -137,9 +137,7 @@ describe.each(hubs)('the registration agent of Open Cluster Management at $title
     expect(answers).toEqual([...may.map(() => true), ...mayNot.map(() => false)])
   })
 
-  it('begins at the address that is given, by rights that are narrow again when somebody widened them', {
-    timeout: 60_000,
-  }, async () => {
+  it('begins at the address that is given, by rights that are narrow again when somebody widened them', async () => {
     const role = 'open-cluster-management:bootstrap'
     const all = JSON.stringify({ rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }] })
     await kubectl('patch', 'clusterrole', role, '--type=merge', '-p', all)
@@ -158,17 +156,18 @@ describe.each(hubs)('the registration agent of Open Cluster Management at $title
       bootstrap: readFileSync(at('bootstrap'), 'utf8'),
       member: readFileSync(at('members'), 'utf8'),
     })
-    await expect.poll(asked, { timeout: 90_000 }).toHaveLength(1)
-    const [request] = await asked()
-    expect(request?.spec.signerName).toBe('kubernetes.io/kube-apiserver-client')
-    expect(request?.status?.certificate).toBeUndefined()
+    // One whose answer came late asks once more.
+    await expect.poll(asked, { timeout: 90_000 }).not.toEqual([])
+    for (const request of await asked()) {
+      expect(request.spec.signerName).toBe('kubernetes.io/kube-apiserver-client')
+      expect(request.status?.certificate).toBeUndefined()
+    }
     expect(await kubectl('get', 'managedclusters', CLUSTER)).toMatch(/\nwest +false /)
     expect(await kubectl('get', 'csr')).toMatch(/ Pending\n/)
   })
 
   it('is a member once its request is approved and the cluster accepted', { timeout: 180_000 }, async () => {
-    const [request] = await asked()
-    await kubectl('certificate', 'approve', request?.metadata.name ?? '')
+    await kubectl('certificate', 'approve', ...(await asked()).map(({ metadata }) => metadata.name))
     await kubectl(
       'patch',
       'managedcluster',
@@ -221,9 +220,7 @@ describe.each(hubs)('the registration agent of Open Cluster Management at $title
     expect(await kubectl('auth', 'can-i', 'get', 'secrets', '-n', CLUSTER, ...as).catch(String)).toContain('Error')
   })
 
-  it('changes nothing of a ManagedCluster that is there but its addresses, with either identity', {
-    timeout: 60_000,
-  }, async () => {
+  it('changes nothing of a ManagedCluster that is there but its addresses, with either identity', async () => {
     const stored = JSON.parse(await kubectl('get', 'managedcluster', CLUSTER, '-o', 'json')) as KubeObject
     const { resourceVersion: _, ...metadata } = stored.metadata
     const { spec } = stored as unknown as { spec: object }
@@ -264,17 +261,17 @@ describe.each(hubs)('the registration agent of Open Cluster Management at $title
       member: readFileSync(at('members'), 'utf8'),
       address: 'https://west.example:6443',
     })
-    await expect.poll(others, { timeout: 90_000 }).toHaveLength(1)
+    await expect.poll(others, { timeout: 90_000 }).not.toEqual([])
     const urls = () =>
       kubectl('get', 'managedcluster', CLUSTER, '-o', 'jsonpath={.spec.managedClusterClientConfigs[*].url}')
-    await expect.poll(urls, { timeout: 30_000 }).toBe('https://west.example:6443')
-    await kubectl('certificate', 'approve', (await others())[0]?.metadata.name ?? '')
+    await expect.poll(urls, { timeout: 60_000 }).toBe('https://west.example:6443')
+    await kubectl('certificate', 'approve', ...(await others()).map(({ metadata }) => metadata.name))
     await expect.poll(certificate, { timeout: 60_000 }).toBeTruthy()
     const before = await renewal()
     await expect.poll(renewal, { timeout: 60_000 }).not.toBe(before)
   })
 
-  it('is a member under a role that collects what others hold', { timeout: 60_000 }, async () => {
+  it('is a member under a role that collects what others hold', async () => {
     const label = 'example.com/of-the-agents-people'
     await kubectl('create', 'clusterrole', 'agents-people', `--aggregation-rule=${label}=true`)
     await kubectl('create', 'clusterrolebinding', 'agents-people', '--clusterrole=agents-people', '--user=paula')
@@ -289,9 +286,9 @@ describe.each(hubs)('the registration agent of Open Cluster Management at $title
       `--resource=managedclusters.${managedCluster.group}`,
     )
     await kubectl('label', 'clusterrole', 'sees-members', `${label}=true`)
-    await expect.poll(isSeen, { timeout: 30_000 }).toBe(true)
+    await expect.poll(isSeen, { timeout: 60_000 }).toBe(true)
     await kubectl('delete', 'clusterrole', 'sees-members')
-    await expect.poll(isSeen, { timeout: 30_000 }).toBe(false)
+    await expect.poll(isSeen, { timeout: 60_000 }).toBe(false)
   })
 
   it('leaves a namespace that ends when its cluster and it are deleted', { timeout: 150_000 }, async () => {

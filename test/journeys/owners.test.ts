@@ -225,8 +225,11 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
           unsafe.every((left, i) => left.length === 0 && (others[i]?.numbers.length ?? 0) > (made[i] ?? 0) + 5),
         SLOW_MS,
       )
-      const { status, text } = await manager.readiness()
-      expect(status).toBe(503)
+      const { text } = await eventually(
+        () => manager.readiness(),
+        ({ status }) => status === 503,
+        SLOW_MS,
+      )
       expect(text).toMatch(/owners: owner-2 /)
       expect(text).not.toMatch(/owner-[13]/)
       // Nobody's clusters are gone meanwhile, not even its own.
@@ -289,7 +292,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
       await eventually(
         () => isAlive(pid),
         (alive) => !alive,
-        5_000,
+        SLOW_MS,
       )
     await eventually(
       () => standby.owners(),

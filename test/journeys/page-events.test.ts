@@ -127,9 +127,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     const page = await visit('/events')
     await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor()
     await page.getByRole('link', { name: 'BackOff' }).first().waitFor()
-    const shown = await reasons(page)
-    expect(shown.filter((reason) => reason === 'BackOff')).toHaveLength(2) // one of each cluster
-    expect(shown[0]).toBe('BackOff')
+    const backOffs = async () => (await reasons(page)).filter((reason) => reason === 'BackOff')
+    await expect.poll(backOffs, patient).toHaveLength(2) // one of each cluster
+    expect((await reasons(page))[0]).toBe('BackOff')
     const line = page.locator('tbody tr', { hasText: '2 Pods' }).filter({ hasText: 'west' })
     await expect.poll(() => line.innerText(), patient).toContain('9')
     await page.goto(`${base}/events?q=${encodeURIComponent('cluster:west reason:BackOff')}`)
@@ -222,7 +222,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       // Equal rows with another text: nothing that leads anywhere is new, so nothing is read. Something else that is
       // read now and then (a history) may fall into one of the changes, not into each.
       let [read, text] = [1, '']
-      for (let turn = 0; read !== 0 && turn < 3; turn++) {
+      for (let turn = 0; read !== 0 && turn < 6; turn++) {
         const before = await isQuiet(page)
         text = `seen on ${path.slice(0, 20)} ${turn}`
         count--

@@ -127,6 +127,10 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
         .map((line) => line.split(','))
     }
     const cellsOf = ([head = [], ...rows]: string[][], name: string) => rows.map((row) => row[head.indexOf(name)] ?? '')
+    // Both were looked at: the one that is off on purpose, and the other.
+    await excess(page, '/registries')
+    for (const state of ['Healthy', 'Unhealthy'])
+      await page.locator('tbody').getByText(state, { exact: true }).waitFor()
     const registries = await file('/registries')
     expect(new Set(cellsOf(registries, 'Health'))).toEqual(new Set(['Healthy', 'Unhealthy']))
     expect(new Set(cellsOf(registries, 'API version'))).toEqual(new Set(['registry/2.0', 'unknown']))

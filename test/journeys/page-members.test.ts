@@ -90,7 +90,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     it('says how a member lives, by which certificate, and what it may; revokes and detaches it after saying what that does', async () => {
       const asked = await members.asks('edge-8', '10.0.0.2')
       await members.served.decide('accept', { cluster: 'edge-8', by })
-      for await (const step of members.desk.ask(asked, AbortSignal.timeout(20_000))) if (step.kind === 'joined') break
+      for await (const step of members.desk.ask(asked, AbortSignal.timeout(60_000))) if (step.kind === 'joined') break
       const page = await visits.visit(`${base}/members`)
       await page.locator('tbody').getByRole('link', { name: 'edge-8' }).click()
       await page.getByRole('heading', { level: 1, name: 'edge-8' }).waitFor()
@@ -154,7 +154,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     it('says of a denied member that its certificate does not count, and that it comes back when it is accepted again', async () => {
       const asked = await members.asks('edge-3', '10.0.0.3')
       await members.served.decide('accept', { cluster: 'edge-3', by })
-      for await (const step of members.desk.ask(asked, AbortSignal.timeout(20_000))) if (step.kind === 'joined') break
+      for await (const step of members.desk.ask(asked, AbortSignal.timeout(60_000))) if (step.kind === 'joined') break
       await members.served.decide('deny', { cluster: 'edge-3', by })
       const page = await visits.visit(`${base}/members/edge-3`)
       await page.getByText('Denied', { exact: true }).first().waitFor()
@@ -249,7 +249,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       expect((await members.kube.get(managedClusters, { name: 'edge-7' }))?.spec?.hubAcceptsClient).toBe(true)
       await hers.getByText('Nobody asks to join.').waitFor()
       await members.asks('edge-8', '10.0.0.2')
-      await hers.getByRole('button', { name: /^Deny edge-8, key/ }).click({ timeout: 40_000 })
+      await hers.getByRole('button', { name: /^Deny edge-8, key/ }).click({ timeout: 60_000 })
       await members.kube.request('DELETE', `${rbac}/clusterrolebindings/alice-decides`)
       await expect
         .poll(() => members.served.lackedRights({ username: 'alice', groups: [] }, 'deny', 'edge-8'), patient)

@@ -126,7 +126,7 @@ describe.skipIf(noBrowser !== undefined)('a policy by set of clusters', () => {
       )
     await expect(ann().cluster(hidden)).rejects.toMatchObject({ code: 'cluster_not_found' })
     expect((await ann().clusterSets()).items).not.toContainEqual(expect.objectContaining({ name: 'default' }))
-    expect(await ann().clusterSet('prod')).toEqual({ name: 'prod', clusters: [seen] })
+    await expect.poll(() => ann().clusterSet('prod')).toEqual({ name: 'prod', clusters: [seen] })
     for (const kind of ['clusters', 'members', 'pods', 'nodes']) {
       const printed = await get(kind)
       expect(printed).toContain(seen)

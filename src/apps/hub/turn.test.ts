@@ -29,7 +29,7 @@ describe.skipIf(redisMissing)(`managers without a lease${redisMissing ? ` (skipp
   const logger = { ...silentLogger, warn: (_: object, sentence: string) => void said.push(sentence) } as never
   const manager = (dataDir: string, onLost = vi.fn(), port = server.port) => {
     const connection = { host: server.host, port }
-    return { ...managerTurn({ connection, dataDir, logger, onLost, holdMs: 600 }), onLost, connection }
+    return { ...managerTurn({ connection, dataDir, logger, onLost, holdMs: 3_000 }), onLost, connection }
   }
 
   it('work one at a time: the second waits, names the first, and goes on when that has ended', async () => {
@@ -37,7 +37,7 @@ describe.skipIf(redisMissing)(`managers without a lease${redisMissing ? ` (skipp
     await first.part.start(never)
     const started = second.part.start(never)
     await vi.waitFor(() => expect(second.waitsFor()).toMatch(/data folder \/data\/a$/), PATIENCE_MS)
-    await new Promise((resolve) => setTimeout(resolve, 1_500)) // more than one turn
+    await new Promise((resolve) => setTimeout(resolve, 4_000)) // more than one turn
     expect(second.waitsFor()).toBeDefined()
     expect(said).toEqual([
       expect.stringMatching(/^another manager works on this Redis \(on .*\/data\/a\): stop one of them/),

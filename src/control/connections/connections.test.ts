@@ -255,7 +255,8 @@ describe('a cluster that cannot be read', () => {
     const declared = performance.now()
     await world.start()
     await until(() => expect(world.state.clusters().filter(({ connection }) => connection)).toHaveLength(300))
-    expect(performance.now() - declared).toBeLessThan(5000)
+    // Each of them would be waited for, for two seconds.
+    expect(performance.now() - declared).toBeLessThan(30_000)
     const unread = world.state.clusters().filter(({ parts }) => Object.keys(parts).length === 0)
     expect(unread).toHaveLength(300)
     expect(unread.every(({ status }) => status.health === 'unknown')).toBe(true)

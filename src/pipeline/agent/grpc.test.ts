@@ -55,14 +55,14 @@ async function anAgent(address: string, tls: GrpcTlsOptions | undefined, token: 
 /** What the agent says of its stream once it tried. */
 async function reasonOf(address: string, tls: GrpcTlsOptions | undefined, token?: string): Promise<string> {
   await using agent = await anAgent(address, tls, token)
-  await vi.waitFor(() => expect(agent.status().uplink.phase).toBe('backing-off'), 8_000)
+  await vi.waitFor(() => expect(agent.status().uplink.phase).toBe('backing-off'), 20_000)
   return agent.status().uplink.reason
 }
 
 async function delivers(hub: TestHub, tls: GrpcTlsOptions | undefined, token?: string): Promise<void> {
   await using agent = await anAgent(addressOf(hub), tls, token)
-  await vi.waitFor(() => expect(agent.status().collection.rounds).toBeGreaterThan(4), 8_000)
-  await vi.waitFor(() => expect(agent.status().buffer.batches).toBeLessThanOrEqual(1), 8_000)
+  await vi.waitFor(() => expect(agent.status().collection.rounds).toBeGreaterThan(4), 20_000)
+  await vi.waitFor(() => expect(agent.status().buffer.batches).toBeLessThanOrEqual(1), 20_000)
   expect(agent.status().uplink).toMatchObject({ phase: 'live', protocol: 'ours', streams: 1 })
   expect(hub.state.cluster(west)?.parts.namespace?.items.size).toBe(5)
   expect(agent.status().buffer.lostBatches).toBe(0)
@@ -116,7 +116,7 @@ describe('the transport over gRPC, facing a real hub', () => {
     const { port } = passthrough.address() as { port: number }
     try {
       await using agent = await anAgent(`localhost:${port}`, { caFile: files.clientCaFile, serverName: '127.0.0.1' })
-      await vi.waitFor(() => expect(agent.status().uplink.phase).toBe('live'), 8_000)
+      await vi.waitFor(() => expect(agent.status().uplink.phase).toBe('live'), 20_000)
       expect(hellos[0]).toContain('localhost')
       const wrong = { caFile: files.clientCaFile, serverName: 'hub.svc' }
       expect(await reasonOf(`localhost:${port}`, wrong)).toMatch(/not for hub\.svc/)

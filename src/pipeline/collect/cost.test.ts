@@ -25,7 +25,8 @@ describe('the cost of pieces of work', () => {
     const cost = new WorkCost()
     expect(cost.of(() => idle(300)).costMs).toBe(10)
     cost.of(() => undefined)
-    expect(cost.of(() => undefined).costMs).toBeLessThan(10)
+    // It may be kept from the processor in the midst of it.
+    expect(Math.min(...Array.from({ length: 5 }, () => cost.of(() => undefined).costMs))).toBeLessThan(10)
   })
 
   it('is what was thrown where the work throws', () => {

@@ -548,7 +548,7 @@ for (const { title, skip, open } of clusters) {
       agent.rows('ready', '').put([rowOf('c', 'ready')])
       const changedAt = Date.now()
       await expect.poll(() => one.namesOf(writing)).toEqual(['a', 'b', 'c'])
-      expect(Date.now() - changedAt).toBeLessThan(seconds(5))
+      expect(Date.now() - changedAt).toBeLessThan(seconds(15))
       expect(one.taken.at(-1)?.delivery.complete).toBe(false)
       await expect.poll(() => stateOf('Complete', 'fleet', clusterInventories)).toBe('False/TargetDegraded')
     }, 120_000)

@@ -291,17 +291,17 @@ describe('trouble', () => {
     const proxy = await SilentProxy.before(Number(new URL(server.access().server).port))
     open.push(proxy)
     const access = { ...server.access(), server: `http://127.0.0.1:${proxy.port}` }
-    const kube = client(access, { timeoutMs: 3_000 })
+    const kube = client(access, { timeoutMs: 9_000 })
     expect(await kube.listAll(secrets)).toHaveLength(1)
     expect(proxy.silence()).toBe(1)
     const startedAt = performance.now()
     expect(await kube.listAll(secrets)).toHaveLength(1)
-    expect(performance.now() - startedAt).toBeLessThan(2_500)
+    expect(performance.now() - startedAt).toBeLessThan(7_500)
     expect(proxy.taken).toBe(2)
     // The dead one is not met again.
     const againAt = performance.now()
     expect(await kube.listAll(secrets)).toHaveLength(1)
-    expect(performance.now() - againAt).toBeLessThan(900)
+    expect(performance.now() - againAt).toBeLessThan(2_700)
   })
 
   it('takes the answer of a server that is only slow, whichever request it answers', async () => {
@@ -311,9 +311,9 @@ describe('trouble', () => {
       asked++
       setTimeout(() => json(response, 200, { items: [secret('a')] }), delayMs)
     })
-    const kube = client(server.access(), { timeoutMs: 1_500 })
+    const kube = client(server.access(), { timeoutMs: 4_500 })
     expect(await kube.listAll(secrets)).toHaveLength(1)
-    delayMs = 900
+    delayMs = 2_700
     expect(await kube.listAll(secrets)).toHaveLength(1)
     expect(asked).toBe(3)
   })
@@ -323,12 +323,12 @@ describe('trouble', () => {
     const server = await serve((_, response) => {
       if (!silent) json(response, 200, { items: [secret('a')] })
     })
-    const kube = client(server.access(), { timeoutMs: 600 })
+    const kube = client(server.access(), { timeoutMs: 3_000 })
     await kube.listAll(secrets)
     silent = true
     const startedAt = performance.now()
     expect(await failure(kube.listAll(secrets))).toMatchObject({ reason: 'timeout' })
-    expect(performance.now() - startedAt).toBeLessThan(1_500)
+    expect(performance.now() - startedAt).toBeLessThan(8_000)
     expect(server.requests).toHaveLength(3)
   })
 

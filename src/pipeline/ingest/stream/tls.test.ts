@@ -208,13 +208,13 @@ describe('the listener of agents', () => {
     ['silent ones', Buffer.alloc(0)],
     ['ones that stop in the middle of their handshake', Buffer.from('160301020001000', 'hex')],
   ])('lets an agent in beside 300 connections: %s', async (_, words) => {
-    await using hub = await aHub({ tls: files, limits: { firstByteMs: 2_000, handshakeMs: 2_000, turnMs: 200 } })
+    await using hub = await aHub({ tls: files, limits: { firstByteMs: 8_000, handshakeMs: 8_000, turnMs: 200 } })
     const { address } = hub.server
     using crowd = await quiet(address, 300, words)
     const startedAt = performance.now()
     const { agent } = await OwnAgent.connect({ address, token: 'west-token', credentials: trusting() })
     await using _agent = agent
-    expect(performance.now() - startedAt).toBeLessThan(1_500)
+    expect(performance.now() - startedAt).toBeLessThan(6_000)
     agent.push(batch(1))
     await agent.ackedTo(1)
     await eventually('the crowd is closed', () => crowd.open === 0)

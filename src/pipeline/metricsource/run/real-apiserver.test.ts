@@ -159,7 +159,7 @@ describe.skipIf(skip)(`collecting from a real kube-apiserver${skip ? ` (skipped:
       const at = Date.now()
       await admin.create(widgets, { metadata: { name: 'new', namespace: 'team-a' }, spec: { size: 1 } })
       await until(() => told.some((part) => part.outcome === 'complete' && part.rows.indexOf('team-a', 'new') >= 0))
-      expect(Date.now() - at).toBeLessThan(5_000)
+      expect(Date.now() - at).toBeLessThan(20_000)
       await admin.delete(widgets, { name: 'new', namespace: 'team-a' })
       await until(() => {
         const last = told.at(-1)
