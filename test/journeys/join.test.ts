@@ -207,7 +207,7 @@ describe('joining', () => {
       expect(condition?.message).toMatch(/two agents use the identity of this cluster: /)
       expect(condition?.message).toMatch(words)
       for (const [, agent] of condition?.message.matchAll(/([\w.-]+) with key/g) ?? [])
-        expect(`${first.stderr()}${second.stderr()}`).toContain(agent)
+        await expect.poll(() => `${first.stderr()}${second.stderr()}`, { timeout: 60_000 }).toContain(agent)
       expect((await view(name))?.agent).toMatchObject({ connected: true })
       const told = () => Promise.resolve(`${first.stderr()}${second.stderr()}`)
       await eventually(told, (said) => said.includes('another agent uses the identity of this cluster'), 60_000)

@@ -96,7 +96,7 @@ describe('a member', () => {
     )
 
   it('whose link stalls again and again is not lost; one that went silent is unknown within 15 s, and back by itself', {
-    timeout: 240_000,
+    timeout: 400_000,
   }, async () => {
     await using proxy = await SilentProxy.before(ports.agents)
     await aMember('stalls', '--address', `127.0.0.1:${proxy.port}`)
@@ -121,7 +121,7 @@ describe('a member', () => {
   })
 
   it('that is denied is told why, once, and is back by itself when it is accepted again', {
-    timeout: 180_000,
+    timeout: 400_000,
   }, async () => {
     const agent = await aMember('denied')
     await run('deny', 'denied')
@@ -136,7 +136,7 @@ describe('a member', () => {
   })
 
   it('that is deleted while it is away is told to join anew, and joins anew with a new token', {
-    timeout: 180_000,
+    timeout: 400_000,
   }, async () => {
     const agent = await aMember('deleted')
     await agent.kill('SIGKILL')
@@ -156,7 +156,7 @@ describe('a member', () => {
     await aMember('deleted')
   })
 
-  it('follows its hub to another address, untouched', { timeout: 240_000 }, async () => {
+  it('follows its hub to another address, untouched', { timeout: 400_000 }, async () => {
     const agent = await aMember('follows')
     const [here, there] = [`127.0.0.1:${ports.agents}`, `localhost:${ports.moved}`]
     await hub?.kill('SIGTERM')

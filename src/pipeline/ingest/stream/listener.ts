@@ -288,6 +288,12 @@ async function readContext({ certFile, keyFile, clientCaFile, clientCas }: Serve
   const context = { cert, key, ...(isAsked && { ca: authoritiesIn(`${given}\n${further}`) }) }
   const fingerprint = createHash('sha256').update(JSON.stringify(context)).digest('hex')
   if (fingerprint === known) return undefined
+  // A file that is being written is empty for a moment, which makes a context without a certificate, and nobody is served.
+  for (const [file, text] of [
+    [certFile, cert],
+    [keyFile, key],
+  ] as const)
+    if (text.trim() === '') throw new ServerTlsError(file, 'it is empty')
   try {
     createSecureContext(context)
   } catch (cause) {

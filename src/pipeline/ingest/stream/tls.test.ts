@@ -82,6 +82,12 @@ describe('the listener of agents', () => {
     await expect(aHub({ tls: files })).rejects.toThrow(ServerTlsError)
     await eventually('the files were looked at', () => warned.some((line) => line.includes('cannot be used yet')))
     expect(await shownName(hub.server.address)).toBe(before)
+    // Empty, as a file is while it is written.
+    await writeFile(files.certFile, '')
+    await expect(aHub({ tls: files })).rejects.toThrow(ServerTlsError)
+    const [earlier, more] = [warned.length, () => warned.length > earlier + 1]
+    await eventually('the files were looked at again', more)
+    expect(await shownName(hub.server.address)).toBe(before)
     await serve(await authority.sign('hub-1', 'server'))
   })
 
