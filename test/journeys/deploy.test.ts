@@ -124,7 +124,11 @@ const pages = [
 ]
 const besides = [[], ['history', 'token-review', 'monitoring', 'members', 'audit']]
 const combinations: readonly (readonly string[])[] = [
-  ...ways.flatMap((way, i) => pages.map((page, j) => [...way, ...page, ...(besides[(i + j) % 2] ?? [])])),
+  ...ways.flatMap((way, i) =>
+    pages.flatMap((page, j) =>
+      (page.length === 0 ? besides : [besides[(i + j) % 2] ?? []]).map((more) => [...way, ...page, ...more]),
+    ),
+  ),
   ...components.filter((name) => name !== 'fixed-user').map((name) => [name]),
 ]
 const withUser = (names: readonly string[]) =>
