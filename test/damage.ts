@@ -169,8 +169,7 @@ export class DamageBench implements AsyncDisposable {
   }
 }
 
-const addressOf = async (hub: Running): Promise<string> =>
-  (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/))[1] ?? ''
+const addressOf = async (hub: Running): Promise<string> => (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/))[1] ?? ''
 
 const allRead = (address: string) =>
   eventually(
