@@ -57,6 +57,7 @@ export {
   absenceOf,
   absenceOfRead,
   absenceWord,
+  awaitedUntil,
   CLAIMS,
   causeIn,
   eventWords,

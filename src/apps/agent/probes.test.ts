@@ -1,9 +1,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { AgentStatus } from '#agent'
 import { Metrics, silentLogger } from '#runtime'
 import { readJoinConfig } from './config.ts'
-import { agentProbes } from './probes.ts'
+import { agentProbes, type Probed } from './probes.ts'
 
 const stranger = createServer((_, response) => response.end('somebody else'))
 let taken = 0
@@ -57,6 +58,41 @@ describe('the probes of an agent', () => {
     probes.tellOf({ status: () => undefined, leadership: { ...leadership, isLeading: true } })
     expect(await ask('/readyz')).toMatchObject({ status: 'not ready' })
     expect(await ask('/healthz')).toMatchObject({ leading: true })
+    await probes.stop()
+  })
+
+  it('are ready where the hub is away, and not where it says no, each in words', async () => {
+    const uplink = {
+      ...{ phase: 'backing-off', protocol: 'none', reason: 'hub:9443 refuses the connection', awaySince: 0 },
+      ...{ refusal: undefined, streams: 1, lastAckAgeMs: undefined, sentBytes: 0, sentBatches: 0 },
+    } as const
+    const aStatus = (over: Partial<AgentStatus['uplink']>, rounds = 1) => ({
+      status: () =>
+        ({ uplink: { ...uplink, ...over }, collection: { rounds, failedRounds: 0 } }) as unknown as AgentStatus,
+    })
+    const probes = beside(true)
+    await probes.start()
+    const readiness = async (about: Probed) => {
+      probes.tellOf(about)
+      const answer = await fetch(`http://127.0.0.1:${probes.port}/readyz`)
+      return [answer.status, await answer.json()]
+    }
+    expect(await readiness(aStatus({}))).toMatchObject([
+      200,
+      {
+        state: 'the hub is away since 1970-01-01T00:00:00.000Z (hub:9443 refuses the connection): batches are buffered',
+      },
+    ])
+    expect(await readiness(aStatus({ phase: 'live', reason: '', awaySince: undefined }))).toMatchObject([
+      200,
+      { state: 'served by the hub' },
+    ])
+    const refusal = 'the hub does not accept the cluster any more'
+    expect(await readiness(aStatus({ refusal }))).toMatchObject([
+      503,
+      { status: 'not ready', error: `the hub does not serve it: ${refusal}` },
+    ])
+    expect(await readiness(aStatus({}, 0))).toMatchObject([503, { error: 'nothing was collected yet' }])
     await probes.stop()
   })
 

@@ -49,24 +49,27 @@ export interface Probes extends Part {
 
 /**
  * `/healthz`: the process lives; it also tells of a disk that takes nothing, which a restart would not cure. `/readyz`: one
- * round was collected, whether the hub answers or not; without a hub: inventory runs, or waits for what it says; a replica that stands
- * by for another one is ready. `/metrics`: the Prometheus text format.
+ * round was collected, and the hub did not say that it does not serve this agent; whether it answers or not is not of the agent.
+ * Without a hub: inventory runs, or waits for what it says; a replica that stands by for another one is ready. `/metrics`: the Prometheus text format.
  */
 export function agentProbes({ address, metrics, logger, version, ...options }: ProbesOptions): Probes {
   let { about } = options
   let at: number | undefined
-  const isReady = () => {
-    const { status, inventory, leadership, hasHub = true } = about
-    if (leadership && !leadership.isLeading) return true
-    const { collection } = status() ?? {}
-    return hasHub
-      ? collection !== undefined && collection.rounds > collection.failedRounds
-      : inventory?.().phase !== 'reading'
+  /** Why it is not ready; undefined: it is. */
+  const lacking = (): string | undefined => {
+    const { status, inventory, waitsFor, leadership, hasHub = true } = about
+    if (leadership && !leadership.isLeading) return undefined
+    const now = status()
+    if (!hasHub && inventory?.().phase !== 'reading') return undefined
+    if (now && now.collection.rounds > now.collection.failedRounds)
+      return now.uplink.refusal && `the hub does not serve it: ${now.uplink.refusal}`
+    const told = now?.collection.lastFailure ?? waitsFor?.() ?? (hasHub ? undefined : inventory?.().message)
+    return told ?? 'nothing was collected yet'
   }
   const handler: RequestListener = (request, response) => {
     const answer = (code: number, body: object) =>
       response.writeHead(code, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
-    const { status, waitsFor, inventory, leadership, hasHub = true } = about
+    const { status, inventory, leadership } = about
     const now = status()
     switch (request.url?.split('?')[0]) {
       case '/healthz':
@@ -78,19 +81,12 @@ export function agentProbes({ address, metrics, logger, version, ...options }: P
           ...(inventory && { inventory: inventory() }),
         })
         return
-      case '/readyz':
-        if (isReady()) answer(200, { status: 'ready', version })
-        else
-          answer(503, {
-            status: 'not ready',
-            version,
-            error:
-              now?.collection.lastFailure ??
-              waitsFor?.() ??
-              (hasHub ? undefined : inventory?.().message) ??
-              'nothing was collected yet',
-          })
+      case '/readyz': {
+        const error = lacking()
+        if (error === undefined) answer(200, { status: 'ready', version, state: stateOf(now, leadership) })
+        else answer(503, { status: 'not ready', version, error })
         return
+      }
       case '/metrics':
         metrics.registry.metrics().then(
           (text) => response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text),
@@ -149,6 +145,15 @@ function listen(server: Server, host: string, port: number): Promise<number> {
       resolve((server.address() as AddressInfo).port)
     })
   })
+}
+
+/** How one that is ready stands. */
+function stateOf(now: AgentStatus | undefined, leadership: Probed['leadership']): string {
+  if (leadership && !leadership.isLeading) return `stands by: ${leadership.waitsFor()}`
+  if (!now) return 'without a hub'
+  const { phase, awaySince, reason } = now.uplink
+  if (phase === 'live' || awaySince === undefined) return 'served by the hub'
+  return `the hub is away since ${new Date(awaySince).toISOString()} (${reason}): batches are buffered`
 }
 
 function facts({ uplink, buffer, collection, findings }: AgentStatus): object {

@@ -114,7 +114,7 @@ describe('the program of the agent', () => {
           return { status: answer.status, text: await answer.text() }
         }
         expect(await get('/healthz')).toMatchObject({ status: 200, text: expect.stringContaining('"hub":"connected"') })
-        expect(await get('/readyz')).toMatchObject({ status: 200 })
+        expect(await get('/readyz')).toMatchObject({ status: 200, text: expect.stringContaining('served by the hub') })
         const { text } = await get('/metrics')
         expect(text).toMatch(/^clusterpulse_agent_connected 1$/m)
         expect(text).toMatch(/^clusterpulse_agent_buffer_batches \d+$/m)

@@ -1,3 +1,5 @@
+import { seconds } from './clock.ts'
+
 /** The agent beside a cluster, as the hub sees it. Times by the hub's clock, ms since the Unix epoch. */
 export interface AgentFacts {
   readonly connected: boolean
@@ -34,8 +36,30 @@ export interface AgentFacts {
 
 /** Why streams ended that the hub ended as it stopped; true as long as the agent is away, also once the hub is there again. */
 export const HUB_STOPPED = 'the hub stopped, and the agent has not come back since'
-/** The same, once the hub has waited for the agent after its start. */
+/** The hub is there again, and gives the agent time to come back. */
+export const HUB_STARTED = 'the hub was started, and waits for the agent'
+/** The same, once that time is over. */
 export const HUB_RESTARTED = 'the hub was restarted, and the agent has not come back since'
+
+/** Away for longer, an agent is lost: who noticed and wrote it has said so within 15 s. A restart of an agent takes less. */
+export const AGENT_LOST_MS = seconds(10)
+/** So long agents have to come back to a hub that was away itself: they try once a minute at least. With a write it is 75 s. */
+export const AGENTS_RETURN_MS = seconds(70)
+
+/** Of one that is away: what the hub knows of is an absence of its own. */
+export const isHubsAbsence = ({ reason }: Pick<AgentFacts, 'reason'>): boolean =>
+  reason === HUB_STOPPED || reason === HUB_STARTED
+
+/** How long it may be away, from `since` on, before it is lost, ms. */
+export const patienceMs = (agent: Pick<AgentFacts, 'reason'>): number =>
+  isHubsAbsence(agent) ? AGENTS_RETURN_MS : AGENT_LOST_MS
+
+/**
+ * Until when nobody needs to do anything though nothing was heard of it: it is away because the hub was, or came a moment ago and is
+ * about to deliver. In the past where it is neither.
+ */
+export const awaitedUntil = (agent: Pick<AgentFacts, 'connected' | 'reason' | 'since'>): number =>
+  agent.since + (agent.connected ? AGENT_LOST_MS : isHubsAbsence(agent) ? AGENTS_RETURN_MS : 0)
 
 /** First and last of a run of sequences, both included. */
 export type SequenceRange = readonly [first: number, last: number]

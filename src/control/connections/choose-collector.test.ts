@@ -33,6 +33,7 @@ const inputs = (over: Partial<CollectorInputs> = {}): CollectorInputs => ({
   lastReadAt: undefined,
   hadAgent: false,
   awaySince: NOW,
+  patienceMs: 10_000,
   isPulling: false,
   pulledAt: undefined,
   intervalMs: 30_000,
@@ -100,17 +101,37 @@ describe('who reads a cluster', () => {
       'none, back: Unknown AwaitingFirstBatch',
     ],
     [
-      'back after the grace, without a way, and what it read last is old',
+      'back after the grace, without a way, and what it read last is old: as it was said to be',
       { facts: agent(), hadAgent: true, isReachable: false, awaySince: NOW - 90_000, lastReadAt: NOW - 90_001 },
-      'none, lost: Unknown AwaitingFirstBatch',
+      'none: Unknown AwaitingFirstBatch',
     ],
     [
-      'the first agent has just come to a cluster that was declared long ago, without a way',
+      'away because the hub was, without a way',
+      { hadAgent: true, isReachable: false, awaySince: NOW - 69_999, patienceMs: 70_000 },
+      'wait: False AgentAway',
+    ],
+    [
+      'away since the hub is there again, for as long as it has, without a way',
+      { hadAgent: true, isReachable: false, awaySince: NOW - 70_000, patienceMs: 70_000 },
+      'none, lost: False AgentAway',
+    ],
+    [
+      'away because the hub was, and the hub may read it',
+      { hadAgent: true, awaySince: NOW - 10_000, patienceMs: 70_000 },
+      'hub, deploy: False AgentAway',
+    ],
+    [
+      'gone for the grace of short intervals, without a way',
+      { ...had, isReachable: false, intervalMs: 1_000, awaySince: NOW - 9_999 },
+      'wait: False AgentAway',
+    ],
+    [
+      'an agent has just come to a cluster that was declared, or lost, long ago, without a way',
       { facts: agent(), hadAgent: true, isReachable: false, awaySince: NOW - 600_000 },
       'none: Unknown AwaitingFirstBatch',
     ],
     [
-      'the first agent has come and brought nothing for three intervals, without a way',
+      'an agent has come and brought nothing for three intervals, without a way',
       {
         facts: agent({ since: NOW - 90_000 }),
         hadAgent: true,
@@ -162,6 +183,7 @@ describe('who reads a cluster', () => {
           lastReadAt: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
           hadAgent: fc.boolean(),
           awaySince: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
+          patienceMs: fc.constantFrom(10_000, 70_000),
           isPulling: fc.boolean(),
           pulledAt: fc.option(fc.integer({ min: 0, max: 2 * NOW }), { nil: undefined }),
           tokenSharedWith: fc.constantFrom([], ['east']),

@@ -29,8 +29,10 @@ export interface CollectorInputs {
   readonly lastReadAt: number | undefined
   /** an agent delivered for this cluster before, now or in a former life of the hub */
   readonly hadAgent: boolean
-  /** since when no agent delivers, as far as this process saw; undefined while one does */
+  /** since when no agent delivers, as far as the hub was there to see; undefined while one does */
   readonly awaySince: number | undefined
+  /** how long the agent may be away before it is lost, ms */
+  readonly patienceMs: number
   /** the hub reads the cluster already, for want of an agent */
   readonly isPulling: boolean
   /** when the hub last began to read it and could; undefined where it did not */
@@ -71,8 +73,8 @@ const SILENT_INTERVALS = 3
 const MAX_GRACE_MS = seconds(10)
 
 /**
- * How long a stream may be away before the hub reads by itself, or says that nobody does: two intervals, at most 10 s. A restart of
- * the agent or of the hub takes less; a longer hole would be seen on the page.
+ * How long a stream may be away before the hub reads by itself: two intervals, at most 10 s. A restart of the agent or of the hub
+ * takes less; a longer hole would be seen on the page.
  */
 export const graceMs = (intervalMs: number): number => Math.min(2 * intervalMs, MAX_GRACE_MS)
 
@@ -91,7 +93,9 @@ export function chooseCollector(inputs: CollectorInputs): CollectorChoice {
   const why = absence(inputs, silent)
   const awayMs = silent ? Number.POSITIVE_INFINITY : now - (inputs.awaySince ?? now)
   const absent = { ...base, absence: why('').message }
-  const leftMs = inputs.hadAgent && !inputs.isPulling ? graceMs(intervalMs) - awayMs : 0
+  // Where the hub has no way of its own, there is nothing to begin until the agent is lost.
+  const waitsMs = isReachable || inputs.facts?.connected ? graceMs(intervalMs) : inputs.patienceMs
+  const leftMs = inputs.hadAgent && !inputs.isPulling ? waitsMs - awayMs : 0
   if (leftMs > 0) return { ...absent, by: 'wait', condition: why(''), againMs: Math.min(leftMs, intervalMs) }
   if (isReachable) {
     const readMs = now - (inputs.pulledAt ?? Number.NEGATIVE_INFINITY)
@@ -102,10 +106,9 @@ export function chooseCollector(inputs: CollectorInputs): CollectorChoice {
   }
   const { lastReadAt, hadAgent } = inputs
   const isBack = !silent && inputs.facts?.connected === true && lastReadAt !== undefined && !isOld(lastReadAt, inputs)
-  const patienceMs = inputs.facts?.connected ? SILENT_INTERVALS * intervalMs : graceMs(intervalMs)
-  // The first agent is waited for since it came, however long the hub waited for one.
-  const isFirst = inputs.facts?.connected === true && lastReadAt === undefined
-  const waitedMs = isFirst ? now - Math.max(inputs.facts?.since ?? now, inputs.awaySince ?? now) : awayMs
+  const patienceMs = inputs.facts?.connected ? SILENT_INTERVALS * intervalMs : inputs.patienceMs
+  // One that is there is waited for since it came, however long the hub waited for it.
+  const waitedMs = inputs.facts?.connected ? Math.min(now - inputs.facts.since, awayMs) : awayMs
   const isLost = silent || (hadAgent && !isBack && waitedMs >= patienceMs)
   const next = 'the hub has no way to this cluster: run "clusterpulse connect" and, there, what it prints'
   return { ...absent, by: 'none', isLost, isBack, condition: why(hadAgent ? '' : `; ${next}`) }

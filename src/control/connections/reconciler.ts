@@ -5,6 +5,8 @@ import type { Agents, Ingester } from '#ingest'
 import type { ClusterConnection } from '#kinds'
 import type { ClientPool, ClusterAccess, KubeClient, KubeError, KubeObject, ObjectKey } from '#kube'
 import {
+  AGENTS_RETURN_MS,
+  type AgentFacts,
   type Batch,
   type Clock,
   type ClusterName,
@@ -12,10 +14,12 @@ import {
   type ConnectionFacts,
   elapsedMs,
   FleetError,
+  HUB_STARTED,
   type OwnerPlace,
   ownerName,
   owns,
   parseClusterName,
+  patienceMs,
   seconds,
 } from '#model'
 import type { Logger } from '#runtime'
@@ -282,8 +286,9 @@ export class ConnectionReconciler implements Reconciler {
     const known = state.cluster(cluster)
     const isDelivering = agents?.isDelivering(cluster) === true
     const agent = agents?.facts(cluster)
-    // A stream that fell silent is away since its last sign of life, not since that was noticed.
-    const lastSeen = agent && !agent.connected ? Math.min(agent.since, now) : now
+    // A stream that fell silent is away since its last sign of life, not since that was noticed; of a former life of the hub since this one began.
+    const away = agent ?? (known?.agent?.reason === HUB_STARTED ? known.agent : undefined)
+    const lastSeen = away && !away.connected ? Math.min(away.since, now) : now
     visit.awaySince = isDelivering ? undefined : Math.min(visit.awaySince ?? lastSeen, now)
     visit.lastPush = isDelivering ? newestPush(visit.lastPush, known, now) : undefined
     const choice = chooseCollector({
@@ -296,6 +301,7 @@ export class ConnectionReconciler implements Reconciler {
       lastReadAt: (known?.status.before ?? known?.status)?.checkedAt ?? undefined,
       hadAgent: agent !== undefined || Boolean(known?.agent),
       awaySince: visit.awaySince,
+      patienceMs: patienceOf(agent, known?.agent),
       isPulling: visit.isPulling,
       pulledAt: visit.pulledAt,
       intervalMs: facts.intervalMs,
@@ -633,6 +639,13 @@ async function untilState(isThere: () => boolean, clock: Clock, signal: AbortSig
   }
   return false
 }
+
+/** How long an agent may be away, ms. @param former as state has it: of a former life of the hub, where this one knows none */
+function patienceOf(agent: AgentFacts | undefined, former: AgentFacts | null | undefined): number {
+  if (agent) return patienceMs(agent)
+  return former?.connected ? AGENTS_RETURN_MS : patienceMs(former ?? NEVER_CAME)
+}
+const NEVER_CAME = { reason: '' }
 
 /** When a batch of the living stream last arrived; from its first look on, as a stream may have begun long before. */
 function newestPush(last: Visit['lastPush'], known: ClusterState | undefined, now: number): Visit['lastPush'] {

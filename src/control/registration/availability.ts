@@ -1,4 +1,4 @@
-import { type AgentFacts, type ClusterState, minutes, seconds } from '#model'
+import { type AgentFacts, type ClusterState, HUB_RESTARTED, HUB_STARTED, minutes, patienceMs, seconds } from '#model'
 
 /** What is said of a condition; absent: it stays as it is. */
 export interface Said {
@@ -53,17 +53,15 @@ const stopped: Said = {
   message: 'The agent of the cluster stopped renewing its lease.',
 }
 
-/** Without a sign of life for so long, a member on our stream is lost; with the detection of a silent stream and a write it stays below 15 s. */
-const LOST_AFTER_MS = seconds(13.5)
-/** A stream that ended a moment ago is about to come back: the agent was restarted, or its connection was cut. */
-const BACK_WITHIN_MS = seconds(3)
-
 /** Of the agent on our stream, by the hub's clock. */
-export type StreamSign = Pick<AgentFacts, 'connected' | 'since' | 'heartbeatAt' | 'reason'>
+export type StreamSign = Pick<AgentFacts, 'connected' | 'since' | 'reason'>
+
+/** So soon after a start most agents are back, and nothing is said of those that are not yet. */
+const SAY_AWAITED_MS = seconds(5)
 
 /**
  * Judges a member by the stream of our agent, in whose name the hub writes: available while it speaks and its API server
- * answers it, unknown once it is lost.
+ * answers it, unknown once it is lost, and as it was while it is waited for because the hub itself was away.
  * @param api what the agent last said of the member's own API server; undefined: nothing yet
  */
 export function judgeStream(inputs: {
@@ -71,7 +69,7 @@ export function judgeStream(inputs: {
   readonly sign: StreamSign | undefined
   readonly api: ApiAnswer | undefined
   readonly stored: Said['status'] | undefined
-  /** without a sign of life, ms; default 13.5 s */
+  /** how long it may be away, ms; default as all say it */
   readonly lostAfterMs?: number
   /** how long the hub has watched without a break, ms: what it did not watch is no silence. Default: for ever */
   readonly watchedMs?: number
@@ -79,7 +77,7 @@ export function judgeStream(inputs: {
   readonly awayMs?: number
   readonly now: number
 }): Verdict {
-  const { sign, api, stored, lostAfterMs = LOST_AFTER_MS, now } = inputs
+  const { sign, api, stored, now } = inputs
   const { watchedMs = Number.POSITIVE_INFINITY, awayMs = 0 } = inputs
   const lost = (why: string): Verdict => ({
     said: stored === 'Unknown' ? undefined : { status: 'Unknown', reason: 'ManagedClusterStreamLost', message: why },
@@ -89,11 +87,25 @@ export function judgeStream(inputs: {
   if (!sign)
     return stored === undefined ? { said: undefined, againMs: undefined } : lost('No agent of the cluster is known.')
   if (sign.connected) return { said: api && ofApi(api), againMs: undefined }
-  const silentFor = Math.max(sign.since + BACK_WITHIN_MS, sign.heartbeatAt + lostAfterMs) - now
+  const { lostAfterMs = patienceMs(sign) } = inputs
   // A clock that was set back must not keep a dead member alive.
-  const leftMs = Math.min(lostAfterMs - Math.min(awayMs, watchedMs), Math.max(silentFor, lostAfterMs - watchedMs))
-  if (leftMs > 0) return { said: undefined, againMs: leftMs }
-  return lost(`The agent of the cluster is away${sign.reason ? `: ${sign.reason}` : ''}.`)
+  const leftMs = Math.min(
+    lostAfterMs - Math.min(awayMs, watchedMs),
+    Math.max(sign.since + lostAfterMs - now, lostAfterMs - watchedMs),
+  )
+  if (leftMs <= 0) return lost(`The agent of the cluster is away${sign.reason ? `: ${lostReason(sign)}` : ''}.`)
+  if (sign.reason !== HUB_STARTED || stored !== 'True') return { said: undefined, againMs: leftMs }
+  const sayInMs = SAY_AWAITED_MS - awayMs
+  return sayInMs > 0 ? { said: undefined, againMs: Math.min(leftMs, sayInMs) } : { said: awaited, againMs: leftMs }
+}
+
+/** That it waited is over for the hub as well, which is about to say so. */
+const lostReason = ({ reason }: StreamSign): string => (reason === HUB_STARTED ? HUB_RESTARTED : reason)
+
+const awaited: Said = {
+  status: 'True',
+  reason: 'ManagedClusterAgentAwaited',
+  message: 'Managed cluster was available when the hub stopped; its agent is waited for since the hub is there again.',
 }
 
 export type ApiAnswer = { readonly answers: true } | { readonly answers: false; readonly why: string }

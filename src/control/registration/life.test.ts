@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { leases as allLeases, type KubeObject } from '#kube'
-import { HUB_RESTARTED, HUB_STOPPED, minutes, seconds } from '#model'
+import { HUB_RESTARTED, HUB_STARTED, HUB_STOPPED, minutes, seconds } from '#model'
 import { silentLogger } from '#runtime'
 import { ManualClock } from '../../platform/controller/testing/manual-clock.ts'
 import { MemberIndex } from './member-index.ts'
@@ -212,40 +212,46 @@ describe('a member on our stream', () => {
     const allAre = async (wanted: RegExp) => {
       for (const name of names) expect(await available(name)).toMatch(wanted)
     }
-    const goesOn = async () => {
-      await passes(seconds(10))
-      await allAre(/^True/)
-      await passes(seconds(5))
-      await inTime(() => allAre(/^Unknown ManagedClusterStreamLost/))
-      await passes(seconds(50), seconds(5))
-      expect(await tainted()).toBe(0)
-      await fleet.tells('m0', { agent: anAgent(clock.now(), { epoch: 2 }) })
-      await inTime(async () => expect(await available('m0')).toMatch(/^True/))
-      await passes(seconds(20), seconds(5))
-      await inTime(async () => expect(await tainted()).toBe(2))
-      expect(await taints('m0')).toEqual([])
-    }
-
-    it('is unknown 15 s after the hub is there again, and not before; tainted only when it had time to come back', async () => {
+    it('is as it was for 70 s after the hub is there again, unknown then, and tainted later', async () => {
       await start()
       for (const name of names) await joined(name)
       await hub.stop()
       const gone = anAgent(clock.now(), { connected: false, reason: HUB_STOPPED })
       for (const name of names) await fleet.tells(name, { agent: gone })
-      await clock.advance(minutes(3))
+      await clock.advance(minutes(60))
       await start()
-      // The ingester says so once it has waited for them.
-      const missing = {
-        connected: false,
-        since: clock.now(),
-        reason: HUB_RESTARTED,
-        heartbeatAt: clock.now() - minutes(3),
-      }
+      // The ingester says so as it begins.
+      const missing = { connected: false, since: clock.now(), reason: HUB_STARTED }
       for (const name of names) await fleet.tells(name, { agent: anAgent(clock.now(), missing) })
-      await goesOn()
+      const startedAt = clock.now()
+      await passes(seconds(6))
+      await until(() => allAre(/^True ManagedClusterAgentAwaited/))
+      await passes(seconds(40), seconds(5))
+      await allAre(/^True/)
+      await fleet.tells('m0', { agent: anAgent(clock.now(), { epoch: 2 }) })
+      await until(async () => expect(await available('m0')).toBe('True ManagedClusterAvailable'))
+      await passes(startedAt + seconds(70) - clock.now(), seconds(5))
+      for (const name of ['m1', 'm2'])
+        await until(async () => expect(await available(name)).toBe('Unknown ManagedClusterStreamLost'))
+      expect(await tainted()).toBe(0)
+      await inTime(async () => expect(await tainted()).toBe(2))
+      expect(clock.now() - startedAt).toBeGreaterThanOrEqual(seconds(90))
+      expect(await taints('m0')).toEqual([])
       const { message } =
         (await memberOf(api, 'm1')).status?.conditions?.find(({ type }) => type === CONDITIONS.available) ?? {}
       expect(message).toBe(`The agent of the cluster is away: ${HUB_RESTARTED}.`)
+    })
+
+    it('stays unknown where it was before the hub stopped', async () => {
+      await start()
+      for (const name of names) await joined(name)
+      await passes(seconds(90), seconds(10))
+      for (const name of names) await loses(name)
+      await inTime(() => allAre(/^Unknown/))
+      await hub.stop()
+      await start()
+      await passes(seconds(20))
+      await allAre(/^Unknown/)
     })
 
     it('is so where its process stood still and goes on', async () => {
@@ -257,7 +263,12 @@ describe('a member on our stream', () => {
       // It finds their connections ended, as they have given it up.
       const gone = { connected: false, since: clock.now() + stoodStillMs, reason: 'the connection ended' }
       for (const name of names) await fleet.tells(name, { agent: anAgent(clock.now(), gone) })
-      await goesOn()
+      await passes(seconds(9))
+      await allAre(/^True/)
+      await inTime(() => allAre(/^Unknown ManagedClusterStreamLost/))
+      await passes(seconds(50), seconds(5))
+      expect(await tainted()).toBe(0)
+      await inTime(async () => expect(await tainted()).toBe(3))
     })
 
     it('is not tainted while the process that serves agents is away, whoever writes taints', async () => {
@@ -275,6 +286,19 @@ describe('a member on our stream', () => {
       expect(await tainted()).toBe(0)
       await passes(seconds(15), seconds(5))
       await inTime(async () => expect(await tainted()).toBe(3))
+    })
+
+    it('is tainted after five heartbeats where the process that serves agents does not come back', async () => {
+      await start()
+      for (const name of names) await joined(name)
+      await passes(seconds(90), seconds(10))
+      const stoppedAt = clock.now()
+      const gone = anAgent(stoppedAt, { connected: false, reason: HUB_STOPPED })
+      for (const name of names) await fleet.tells(name, { agent: gone })
+      await passes(minutes(4.5), seconds(10))
+      expect(await tainted()).toBe(0)
+      await inTime(async () => expect(await tainted()).toBe(3))
+      expect(clock.now() - stoppedAt).toBeGreaterThanOrEqual(minutes(5))
     })
   })
 

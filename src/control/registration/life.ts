@@ -9,7 +9,15 @@ import {
   type Reconciler,
 } from '#controller'
 import { isKubeError, type KubeClient, type ObjectKey } from '#kube'
-import { type AgentFacts, type Clock, type ClusterState, HUB_RESTARTED, HUB_STOPPED, seconds } from '#model'
+import {
+  type AgentFacts,
+  type Clock,
+  type ClusterState,
+  HUB_RESTARTED,
+  HUB_STARTED,
+  HUB_STOPPED,
+  seconds,
+} from '#model'
 import type { Logger } from '#runtime'
 import type { StateReader } from '#state'
 import { apiAnswerOf, graceMs, judgeClock, judgeLease, judgeStream, leaseMs, type Verdict } from './availability.ts'
@@ -103,7 +111,8 @@ export class LifeReconciler implements Reconciler {
       this.#away.delete(key.name)
       return done
     }
-    if (!isJudged(member)) return done
+    // Nothing is said of one that nobody decided on; that nothing may be placed there follows of it.
+    if (!isJudged(member)) return this.#settle(member, [], {}, signal)
     const { state } = this.#options
     const known = state.cluster(key.name)
     if (transportOf(member, Boolean(known?.agent)) === 'api') return this.#byLease(member, signal)
@@ -175,7 +184,7 @@ export class LifeReconciler implements Reconciler {
     })
     if (verdict.said?.status === 'Unknown' && isWanted(member)) massLoss.lost(member.metadata.name)
     if (!agent?.connected || !state) {
-      const holdMs = agent ? holdMsOf(agent, massLoss.returnMs, now) : 0
+      const holdMs = agent ? holdMsOf(agent, { returnMs: massLoss.returnMs, graceMs: graceOf(member), now }) : 0
       return this.#settle(member, ofAvailable(verdict), {}, signal, verdict.againMs, holdMs)
     }
     const leaseMs = await this.#renewLease(member, signal)
@@ -277,10 +286,16 @@ const TOGETHER_MS = seconds(3)
 const calmMs = ({ lastTransitionTime }: Condition, now: number): number =>
   leftOf(TOGETHER_MS, Date.parse(lastTransitionTime), now)
 
-/** Where the process that serves agents was away, and this one was not. */
-function holdMsOf({ reason, since }: Pick<AgentFacts, 'reason' | 'since'>, returnMs: number, now: number): number {
-  if (reason === HUB_STOPPED) return returnMs
-  return reason === HUB_RESTARTED ? leftOf(returnMs, since, now) : 0
+/**
+ * Where the process that serves agents was away, and this one was not. As long as it is, nobody renews the lease of the member:
+ * after its grace the member is as good as lost.
+ */
+function holdMsOf(
+  { reason, since }: Pick<AgentFacts, 'reason' | 'since'>,
+  { returnMs, graceMs, now }: { readonly returnMs: number; readonly graceMs: number; readonly now: number },
+): number {
+  if (reason === HUB_STOPPED) return leftOf(Math.max(returnMs, graceMs), since, now)
+  return reason === HUB_STARTED || reason === HUB_RESTARTED ? leftOf(returnMs, since, now) : 0
 }
 
 /** Of a span since then, at most all of it. */

@@ -1,4 +1,4 @@
-import { type Clock, minutes, seconds } from '#model'
+import { AGENTS_RETURN_MS, type Clock, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
 import type { Presence } from './presence.ts'
 
@@ -6,8 +6,8 @@ const TOGETHER_MS = seconds(30)
 /** Fewer are never called a mass. */
 const MASS = 5
 const MASS_SHARE = 0.2
-/** An agent tries at least once a minute, at each address of its hub: so long it has to come back to one that was away. */
-const AGENTS_RETURN_MS = seconds(90)
+/** Where the hub was away: whoever is said to be lost is known to be, and may be one of many. */
+const UNTAINTED_MS = AGENTS_RETURN_MS + seconds(20)
 
 export interface MassLossOptions {
   /** members whose life is judged */
@@ -59,6 +59,6 @@ export class MassLoss {
   /** How long members have to come back where the hub was away, before they are tainted, ms. */
   get returnMs(): number {
     const { pauseMs = minutes(1) } = this.#options
-    return pauseMs === 0 ? 0 : Math.max(pauseMs, AGENTS_RETURN_MS)
+    return pauseMs === 0 ? 0 : Math.max(pauseMs, UNTAINTED_MS)
   }
 }

@@ -268,6 +268,9 @@ describe('an agent', () => {
       /^the credential is no longer valid: .*`clusterpulse connect west --bearer-token`/,
     )
     expect(Date.parse(said.at(-1)?.since ?? '')).toBeGreaterThan(START + 29 * 60_000)
+    expect(agent.status().uplink.refusal).toBe(said.at(-1)?.reason)
+    await pass(120_000, agent, hub)
+    expect(agent.status().uplink).toMatchObject({ phase: 'live', refusal: undefined })
   })
 
   it('works by the plan of the hub at once, and by the kept one after a restart without a hub', async () => {

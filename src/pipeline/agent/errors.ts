@@ -24,4 +24,9 @@ export class LinkError extends FleetError {
     this.fault = fault
     this.code = `link_${fault}`
   }
+
+  /** Nothing answers at the address of the hub. */
+  get isNowhere(): boolean {
+    return this.fault === 'refused' || this.fault === 'unreachable'
+  }
 }

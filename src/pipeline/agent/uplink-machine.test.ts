@@ -363,6 +363,27 @@ describe('the decisions of the uplink', () => {
     expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000, 60_000, 1_000])
   })
 
+  it('wait five seconds at most where nothing of the hub is there, and longer again once something is', () => {
+    let now = 0
+    let state = decide(initial, { type: 'start' }, { now, random: () => 1 }).state
+    const waits: number[] = []
+    const fails = (nowhere: boolean) => {
+      state = decide(state, { type: 'closed', reason: 'refused', nowhere }, { now, random: () => 1 }).state
+      const until = wakeAt(state, now)
+      waits.push(until - now)
+      now = until
+      state = decide(state, { type: 'tick' }, { now, random: () => 1 }).state
+    }
+    while (now < 3_600_000) fails(true)
+    expect(waits.slice(0, 4)).toEqual([1_000, 2_000, 4_000, 5_000])
+    expect(new Set(waits.slice(4))).toEqual(new Set([5_000]))
+    waits.length = 0
+    for (let i = 0; i < 5; i++) fails(false)
+    expect(waits).toEqual([8_000, 16_000, 32_000, 60_000, 60_000])
+    fails(true)
+    expect(waits.at(-1)).toBe(5_000)
+  })
+
   it('take a hub that is silent for an original after 5 s, but not one that spoke ours before', () => {
     const fresh = decide(
       { ...initial, phase: { kind: 'registering', failures: 0, since: 0 } },

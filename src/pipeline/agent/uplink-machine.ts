@@ -14,7 +14,8 @@ import { backoffMs } from '#runtime'
  *      it is the newest round, and what MetricSources saw that nothing later says;
  *   3. never more than maxUnacked on their way; backlog within its byte rate;
  *   4. a difference is made to the newest acknowledged live frame of this stream, with no other live frame on its way;
- *   5. the wait between attempts grows until the first ack of a stream, never below what a goodbye asked for.
+ *   5. the wait between attempts grows until the first ack of a stream, never below what a goodbye asked for; to a minute, and to
+ *      five seconds where nothing of the hub is there.
  */
 
 /** Backlog on its way: one message, or several up to this many bytes together. */
@@ -30,8 +31,11 @@ const DEFAULT_PAUSE_MS = 1_000
 const ORIGINAL_UNACKED = 4
 /** Attempts that only a person can make succeed begin at this step: about a minute, so that the person sees it work. */
 const SLOW_FAILURES = 6
-/** A hub that is back has its agents within a minute, a thousand of them one after the other by their jitter. */
+/** What the hub refused, or was too busy for, waits ever longer: thousands of agents come one after the other by their jitter. */
 const BACKOFF = { fromMs: 1_000, toMs: 60_000 }
+/** Where nothing is there an attempt costs nobody anything, and a hub that is back has its agents within seconds, however long it was away. */
+const NOWHERE_BACKOFF = { fromMs: 1_000, toMs: 5_000 }
+const NOWHERE_FAILURES = 3
 
 export interface Sent {
   readonly as: 'live' | 'backlog'
@@ -127,7 +131,8 @@ export type Event =
   /** something else came into the buffer */
   | { readonly type: 'stored' }
   | { readonly type: 'opened' }
-  | { readonly type: 'closed'; readonly reason: string; readonly retryAfterMs?: number }
+  /** `nowhere`: nothing of the hub answers at its address */
+  | { readonly type: 'closed'; readonly reason: string; readonly retryAfterMs?: number; readonly nowhere?: boolean }
   | ({ readonly type: 'welcome' } & Welcomed)
   | ({ readonly type: 'ack' } & Acked)
   | { readonly type: 'resync' }
@@ -213,7 +218,7 @@ function step(state: State, event: Event, moment: Moment, effects: Effect[]): St
       effects.push({ type: 'register' })
       return { ...state, phase: { kind: 'registering', failures: phase.failures, since: now } }
     case 'closed':
-      return end(state, event.reason, event.retryAfterMs ?? 0, moment)
+      return end(state, event.reason, event.retryAfterMs ?? 0, moment, event.nowhere)
     case 'welcome':
       return welcome(state, event, moment, effects)
     case 'ack':
@@ -392,12 +397,14 @@ function tick(state: State, moment: Moment, effects: Effect[]): State {
 }
 
 /** The stream is over: what was on its way is still in the buffer, and goes again on the next one. */
-function end(state: State, reason: string, retryAfterMs: number, { now, random }: Moment): State {
+function end(state: State, reason: string, retryAfterMs: number, { now, random }: Moment, nowhere = false): State {
   const { phase } = state
   if (phase.kind === 'idle' || phase.kind === 'stopped' || phase.kind === 'backing-off') return state
   if (phase.kind === 'live' && phase.draining) return { ...state, phase: { kind: 'stopped' } }
-  const waitMs = Math.max(retryAfterMs, backoffMs(phase.failures, { ...BACKOFF, random }))
-  const failures = phase.failures + 1
+  const backoff = nowhere ? NOWHERE_BACKOFF : BACKOFF
+  const waitMs = Math.max(retryAfterMs, backoffMs(phase.failures, { ...backoff, random }))
+  // Counted no further: one that is back and still slow is asked again within seconds.
+  const failures = nowhere ? Math.min(phase.failures + 1, NOWHERE_FAILURES) : phase.failures + 1
   const back = phase.kind === 'live' ? again(state, phase, [...phase.inFlight]) : state
   return { ...back, phase: { kind: 'backing-off', failures, until: now + waitMs, reason } }
 }

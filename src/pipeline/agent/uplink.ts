@@ -19,6 +19,7 @@ import type { Monotonic } from './boot.ts'
 import type { BatchBuffer } from './buffer.ts'
 import type { BatchRecord, BufferRecord } from './buffer-record.ts'
 import type { OriginalConfig } from './config-plan.ts'
+import { LinkError } from './errors.ts'
 import { Fresh } from './fresh.ts'
 import { goodbyeWords } from './goodbye-words.ts'
 import { Seldom } from './seldom.ts'
@@ -64,6 +65,8 @@ export interface UplinkStatus {
   readonly reason: string
   /** since when there is none, ms since the Unix epoch; undefined while there is one */
   readonly awaySince: number | undefined
+  /** what the hub said as it last refused to serve this agent, which a person must change; undefined: it never did, or serves it since */
+  readonly refusal: string | undefined
   /** streams that were registered since the start */
   readonly streams: number
   /** ms since the last ack; undefined before the first */
@@ -138,6 +141,7 @@ export class Uplink {
   #onStopped: (() => void) | undefined
   /** since when there is no stream, by the clock of the wall; undefined while there is one */
   #awaySince: number | undefined
+  #refusal: string | undefined
   readonly #seldom: Seldom
   /** what the last registration showed */
   #hasToken = false
@@ -160,6 +164,7 @@ export class Uplink {
       protocol: phase.kind === 'live' ? phase.protocol : 'none',
       reason: phase.kind === 'backing-off' ? phase.reason : phase.kind === 'live' ? '' : 'not connected yet',
       awaySince: this.#awaySince,
+      refusal: this.#refusal,
       streams: this.#streams,
       lastAckAgeMs: this.#lastAckAt === undefined ? undefined : this.#options.monotonic.now() - this.#lastAckAt,
       sentBytes: this.#sentBytes,
@@ -255,6 +260,7 @@ export class Uplink {
     if (after.kind === 'live') {
       this.#streams++
       this.#awaySince = undefined
+      this.#refusal = undefined
       this.#seldom.forget()
       this.#options.onLive?.()
       logger.info({ protocol: after.protocol, buffered: this.#options.buffer.stats().batches }, 'connected to the hub')
@@ -357,7 +363,9 @@ export class Uplink {
     const ended = (error: unknown) => {
       if (attempt !== this.#attempt) return
       const reason = error instanceof Error ? error.message : 'the hub ended the stream'
-      this.#dispatch({ type: 'closed', reason })
+      const fault = error instanceof LinkError ? error : undefined
+      if (fault?.fault === 'unauthenticated') this.#refusal = reason
+      this.#dispatch({ type: 'closed', reason, nowhere: fault?.isNowhere === true })
     }
     const opening = { link: undefined as Link | undefined, abort }
     this.#link = { link: notOpen(), abort }
@@ -633,6 +641,7 @@ export class Uplink {
       case 'goodbye': {
         const { code, retryAfterMs } = payload.value
         const reason = goodbyeWords(payload.value, { cluster, hasToken: this.#hasToken })
+        if (SLOW.has(code)) this.#refusal = reason
         this.#dispatch({ type: 'goodbye', reason, retryAfterMs, slow: SLOW.has(code) })
         return
       }

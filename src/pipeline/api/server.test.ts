@@ -16,7 +16,7 @@ import {
   type RouteContract,
   routes,
 } from '#http'
-import { CLUSTER_SET_LABEL, type DeploymentSnapshot } from '#model'
+import { AGENTS_RETURN_MS, CLUSTER_SET_LABEL, type DeploymentSnapshot, HUB_STARTED } from '#model'
 import { aRow, aSource, GivenCatalog, seenBy } from './test/sources.ts'
 import { aNode, aWorld, complete, failed, proxy, start, type World, type WorldConfig } from './test/world.ts'
 
@@ -342,6 +342,19 @@ describe('age', () => {
       stale: true,
       message: expect.stringContaining('no news since'),
     })
+  })
+
+  it('knows a cluster as it was while its agent is about to come back to a hub that was away', async () => {
+    await using world = await aWorld()
+    await world.connect('west')
+    await world.batch('west', [complete('node', [aNode('a')])])
+    world.clock.at += 200_000
+    await world.agent('west', { connected: false, reason: HUB_STARTED, since: world.clock.at })
+    const health = async () =>
+      ((await world.get('/api/v1/clusters/west')).body as { status: { health: string; stale: boolean } }).status
+    expect(await health()).toMatchObject({ health: 'healthy', stale: true })
+    world.clock.at += AGENTS_RETURN_MS
+    expect(await health()).toMatchObject({ health: 'unknown', stale: true })
   })
 
   it('keeps saying unhealthy of a cluster that is asked and does not answer', async () => {

@@ -14,7 +14,7 @@ import type {
   SeenOf,
   SnapshotType,
 } from '#model'
-import { clusterTotals, minutes, seconds, snapshotTypes } from '#model'
+import { awaitedUntil, clusterTotals, minutes, seconds, snapshotTypes } from '#model'
 import { EVENTS_KEPT, HEARTBEATS_KEPT } from '#state'
 import { plainFault, type SeenStatus, seenFacts, seenStatus } from './seen-status.ts'
 
@@ -43,10 +43,11 @@ export function staleAt(cluster: ClusterState): number {
   return since === null ? Number.POSITIVE_INFINITY : since + staleAfterMs(cluster)
 }
 
-/** When even the health is of the past: not one round ended since, well or badly. */
+/** When even the health is of the past: not one round ended since, well or badly, though the hub was there to hear of it. */
 export function silentAt(cluster: ClusterState): number {
-  const { checkedAt } = cluster.status
-  return checkedAt === null ? Number.POSITIVE_INFINITY : checkedAt + staleAfterMs(cluster)
+  const { agent, status } = cluster
+  if (status.checkedAt === null) return Number.POSITIVE_INFINITY
+  return Math.max(status.checkedAt + staleAfterMs(cluster), agent ? awaitedUntil(agent) : 0)
 }
 
 /** The next moment at which the view changes by time alone. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { EventBus } from '#events'
 import { type HistoryStore, samplesOf } from '#history'
 import {
+  AGENTS_RETURN_MS,
   type AgentFacts,
   type Batch,
   type Clock,
@@ -12,8 +13,9 @@ import {
   FleetError,
   type HoleCause,
   HUB_RESTARTED,
-  HUB_STOPPED,
+  HUB_STARTED,
   invariant,
+  isHubsAbsence,
   type Loss,
   missingFrom,
   type SampleSet,
@@ -97,8 +99,9 @@ interface Entry {
 /** MetricSources of one cluster, whoever names them: rows and series of each stay until it is removed. */
 const MAX_SOURCES = 500
 const KEEP_LEDGER_EVERY_MS = 30_000
-/** An agent that was connected when a former process ended has so long to come back: its first tries come within seconds. */
-const AGENT_PATIENCE_MS = 10_000
+/** State that is away does not keep the hub from its start. */
+const NOTED_LOOKS = 50
+const NOTED_LOOK_MS = 20
 
 /**
  * The one entry for batches, losses, agents and connections. What it acknowledges is in the hub's log, synced; state and
@@ -174,6 +177,7 @@ export class Ingester implements AsyncDisposable {
     await ingester.#forgetFormer()
     for (const cluster of ingester.#ledger.withUntold())
       if (ingester.knows(cluster)) await ingester.#inTurn(cluster, () => ingester.#tellAgentHoles(cluster))
+    await ingester.#awaitUnheard(state)
     ingester.#givingUp = ingester.#giveUpUnheard()
     return ingester
   }
@@ -248,10 +252,14 @@ export class Ingester implements AsyncDisposable {
     this.#unheard.delete(cluster)
     await this.#inTurn(cluster, async (entry) => {
       if (!entry.facts) throw new ClusterNotConnectedError(cluster)
-      if (isDeepStrictEqual(entry.agent, agent)) return
-      await this.#append({ record: { kind: 'agent', cluster, agent, at: this.#clock.now() } })
-      entry.agent = agent
+      await this.#noteAgent(cluster, entry, agent)
     })
+  }
+
+  async #noteAgent(cluster: ClusterName, entry: Entry, agent: AgentFacts): Promise<void> {
+    if (isDeepStrictEqual(entry.agent, agent)) return
+    await this.#append({ record: { kind: 'agent', cluster, agent, at: this.#clock.now() } })
+    entry.agent = agent
   }
 
   /**
@@ -598,7 +606,7 @@ export class Ingester implements AsyncDisposable {
       const [live, known] = [this.#ledger.live(name), state.cluster(name)]
       const isThere = known?.origin === live?.origin && known?.sequence === live?.sequence
       if (!onTheirWay.has(name) && !isThere) entry.baseMissing = true
-      if (entry.agent?.connected || entry.agent?.reason === HUB_STOPPED) this.#unheard.add(name)
+      if (entry.agent && (entry.agent.connected || isHubsAbsence(entry.agent))) this.#unheard.add(name)
       // The last round of a former process, whether or not it left samples: it told why not.
       const ends = [...this.#ledger.known(name, 0).covered].flatMap(([, spans]) => spans.at(-1)?.[1] ?? [])
       // The ledger knows what state may be yet to see; a former one did not note it.
@@ -615,21 +623,34 @@ export class Ingester implements AsyncDisposable {
     }
   }
 
-  // A stream ends with the process that held it. Most agents are back before anybody is told.
+  // A stream ends with the process that held it. Its agent is waited for from now on, and nobody who looks takes it for connected.
+  async #awaitUnheard(state: Pick<StateStore, 'position'>): Promise<void> {
+    if (this.#unheard.size === 0) return
+    await this.#noteUnheard(HUB_STARTED)
+    const noted = this.#log.lastIndex()
+    for (let looks = 0; looks < NOTED_LOOKS && state.position() < noted; looks++)
+      await this.#clock.sleep(NOTED_LOOK_MS, this.#closing.signal)
+  }
+
   async #giveUpUnheard(): Promise<void> {
     if (this.#unheard.size === 0) return
-    await this.#clock.sleep(AGENT_PATIENCE_MS, this.#closing.signal)
-    for (const cluster of this.#unheard) {
-      if (this.#closing.signal.aborted) return
-      const agent = this.#entries.get(cluster)?.agent
-      if (!agent) continue
-      const gone = { ...agent, connected: false, since: this.#clock.now(), reason: HUB_RESTARTED }
+    await this.#clock.sleep(AGENTS_RETURN_MS, this.#closing.signal)
+    await this.#noteUnheard(HUB_RESTARTED)
+  }
+
+  async #noteUnheard(reason: string): Promise<void> {
+    const away = { connected: false, since: this.#startedAt, reason }
+    const note = async (cluster: ClusterName) => {
       try {
-        await this.agent(cluster, gone)
+        await this.#inTurn(cluster, async (entry) => {
+          if (!this.#unheard.has(cluster) || !entry.agent || this.#closing.signal.aborted) return
+          await this.#noteAgent(cluster, entry, { ...entry.agent, ...away })
+        })
       } catch (error) {
         this.#logger.warn({ cluster, error }, 'it could not be noted that an agent has not come back')
       }
     }
+    await Promise.all([...this.#unheard].map(note))
   }
 
   #remember(record: LogEntry['record']): void {

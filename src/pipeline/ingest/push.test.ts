@@ -5,7 +5,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openEvents } from '#events'
 import { samplesOf } from '#history'
 import type { Batch, Change, Loss, NodeSnapshot, Part } from '#model'
-import { HUB_RESTARTED, HUB_STOPPED, StoreUnavailableError, systemClock } from '#model'
+import {
+  AGENTS_RETURN_MS,
+  awaitedUntil,
+  HUB_RESTARTED,
+  HUB_STARTED,
+  HUB_STOPPED,
+  StoreUnavailableError,
+  systemClock,
+} from '#model'
 import { type LogDamage, type LogOptions, Metrics, openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
 import { batchFromOriginal, encodeRequest, originalFromBatch, readOriginal } from '#wire'
@@ -418,19 +426,20 @@ describe('facts of an agent', () => {
   })
 
   it('are there after a restart', async () => {
+    const gone = anAgent({ connected: false, reason: 'the connection ended' })
     {
       await using hub = await aHub()
-      await hub.ingester.agent(west, anAgent())
+      await hub.ingester.agent(west, gone)
     }
     await using hub = await aHub()
     await hub.settled()
-    expect(hub.state.cluster('west')?.agent).toEqual(anAgent())
+    expect(hub.state.cluster('west')?.agent).toEqual(gone)
     const records = hub.log.stats().appendedRecords
-    await hub.ingester.agent(west, anAgent())
+    await hub.ingester.agent(west, gone)
     expect(hub.log.stats().appendedRecords).toBe(records)
   })
 
-  it('say after ten seconds that an agent has not come back to a hub that was started anew', async () => {
+  it('say at once that an agent is waited for by a hub that was killed and started anew, and later that it has not come back', async () => {
     {
       await using hub = await aHub()
       await hub.ingester.connect(east, facts())
@@ -438,17 +447,18 @@ describe('facts of an agent', () => {
     }
     let pass = () => {}
     const patience = new Promise<void>((resolve) => (pass = resolve))
-    const clock = { now: () => NOW, sleep: (ms: number) => (ms === 10_000 ? patience : Promise.resolve()) }
+    const clock = { now: () => NOW, sleep: (ms: number) => (ms === AGENTS_RETURN_MS ? patience : Promise.resolve()) }
     await using hub = await aHub({ clock })
     await hub.ingester.agent(east, anAgent({ since: T0 + 1 }))
-    await hub.settled()
-    expect(hub.state.clusters().map(({ agent }) => agent?.connected)).toEqual([true, true])
+    const agentOf = (name: string) => hub.state.cluster(name)?.agent
+    expect(agentOf('west'), 'once it is open').toMatchObject({ connected: false, since: NOW, reason: HUB_STARTED })
+    expect(awaitedUntil(agentOf('west')!)).toBe(NOW + AGENTS_RETURN_MS)
+    const told = () => hub.state.cluster('west')?.events.map(({ type }) => type)
+    expect(told(), 'the hub was away, and not the agent').not.toContain('agent.disconnected')
     pass()
-    await eventually('it is given up', () => hub.state.cluster('west')?.agent?.connected === false)
-    expect(hub.state.cluster('west')?.agent).toMatchObject({
-      since: NOW,
-      reason: 'the hub was restarted, and the agent has not come back since',
-    })
+    await eventually('it is given up', () => agentOf('west')?.reason === HUB_RESTARTED)
+    expect(agentOf('west')).toMatchObject({ connected: false, since: NOW })
+    expect(told()).toContain('agent.disconnected')
     expect(hub.state.cluster('east')?.agent?.connected).toBe(true)
   })
 
@@ -463,13 +473,36 @@ describe('facts of an agent', () => {
     {
       await using hub = await aHub()
       await hub.ingester.connect(east, facts())
+      for (const cluster of [west, east]) await hub.ingester.agent(cluster, anAgent())
       await hub.ingester.agent(west, anAgent({ connected: false, reason: HUB_STOPPED }))
       await hub.ingester.agent(east, anAgent({ connected: false, reason: 'the connection ended' }))
+      await hub.settled()
+      const ends = (name: string) =>
+        hub.state.cluster(name)?.events.filter(({ type }) => type === 'agent.disconnected').length
+      expect([ends('west'), ends('east')], 'that the hub stopped is no absence of an agent').toEqual([0, 1])
     }
     await restart(NOW)
     await restart(NOW + 1)
   })
+
+  it('wait for it again where the hub ended while it waited', async () => {
+    {
+      await using hub = await aHub()
+      await hub.ingester.agent(west, anAgent())
+    }
+    const begin = async (now: number): Promise<void> => {
+      const clock = { now: () => now, sleep: (_: number, signal?: AbortSignal) => ended(signal) }
+      await using hub = await aHub({ clock })
+      await eventually('it is waited for', () => hub.state.cluster('west')?.agent?.since === now)
+      expect(hub.state.cluster('west')?.agent).toMatchObject({ connected: false, reason: HUB_STARTED })
+    }
+    await begin(NOW)
+    await begin(NOW + 1)
+  })
 })
+
+const ended = (signal: AbortSignal | undefined): Promise<void> =>
+  new Promise((resolve) => signal?.addEventListener('abort', () => resolve()))
 
 describe('a batch of the original', () => {
   it('that is in the log as it was told is in state and in history after a restart', async () => {

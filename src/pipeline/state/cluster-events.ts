@@ -1,4 +1,12 @@
-import { type ClusterState, type FleetEvent, isNotReady, type SnapshotOf, type SnapshotType } from '#model'
+import {
+  type AgentFacts,
+  type ClusterState,
+  type FleetEvent,
+  isHubsAbsence,
+  isNotReady,
+  type SnapshotOf,
+  type SnapshotType,
+} from '#model'
 
 /**
  * What is worth remembering about the step from one state of a cluster to the next: real changes only, in the order they
@@ -73,12 +81,15 @@ function operatorEvents(before: ClusterState | undefined, after: ClusterState): 
 }
 
 function agentEvents(before: ClusterState | undefined, { agent }: ClusterState): EventFacts[] {
-  const was = before?.agent?.connected ?? false
-  if (!agent || agent.connected === was) return []
+  if (!agent || isThere(agent) === isThere(before?.agent)) return []
   if (!agent.connected) return [['agent.disconnected', { reason: agent.reason, version: agent.version }]]
   const { version, protocol, method, tls } = agent
   return [['agent.connected', { version, protocol, method, tls }]]
 }
+
+/** What the hub did not see while it was away itself is no absence of an agent. */
+const isThere = (agent: AgentFacts | null | undefined): boolean =>
+  agent != null && (agent.connected || isHubsAbsence(agent))
 
 function wasReportedFailed(state: ClusterState | undefined, operator: string): boolean {
   const last = state?.events.find(({ type, data }) => type.startsWith('operator.') && data?.operator === operator)

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { HUB_STARTED } from '../../../src/contract/model/index.ts'
 import { aCluster, anAgent } from '../../testing/worlds.ts'
 import type { AgentView, ClusterView } from '../contract.ts'
-import { agentTroubles, formatLag, lagOf, pushStatus } from './push.ts'
+import { needOf } from './cluster.ts'
+import { agentTroubles, formatLag, lagOf, pushStatus, troubleOf } from './push.ts'
 
 const now = Date.UTC(2026, 10, 21, 8, 0, 0)
 const minute = 60_000
@@ -32,6 +34,35 @@ describe('how the facts come', () => {
     const { view } = aCluster('west', now, { source: 'push', agent: anAgent(now) })
     expect(pushStatus(view, now).instead).toBe('pushed by an agent')
   })
+})
+
+describe('a cluster whose hub was away', () => {
+  const startedAt = now - 20_000
+  const { view } = aCluster('west', startedAt - 180_000, {
+    mode: 'push',
+    source: 'push',
+    agent: anAgent(now, { connected: false, reason: HUB_STARTED, since: startedAt }),
+  })
+
+  it('is waited for, with the age of what is known, and needs nobody', () => {
+    expect(pushStatus(view, now)).toMatchObject({ instead: 'waiting for its agent' })
+    expect([needOf(view, now), troubleOf(view, now)]).toEqual(['stale', 'healthy'])
+    expect(agentTroubles(view, now)).toEqual([])
+  })
+
+  it('needs somebody once its agent had its time to come back', () => {
+    const later = startedAt + 70_000
+    expect(troubleOf(view, later)).toBe('stale')
+    expect(agentTroubles(view, later)).toMatchObject([{ code: 'away' }])
+  })
+
+  it('needs nobody while an agent that has just come is about to deliver', () => {
+    const since = now + 60_000
+    const back = { ...view, agent: anAgent(now, { since }) }
+    expect([since + 9_999, since + 10_000].map((at) => troubleOf(back, at))).toEqual(['healthy', 'stale'])
+  })
+
+  it('is as ill as it was before', () => expect(troubleOf({ ...view, health: 'unhealthy' }, now)).toBe('unhealthy'))
 })
 
 describe('what is wrong with it', () => {

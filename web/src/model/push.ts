@@ -1,4 +1,5 @@
-import type { AgentView, ClusterView } from '../contract.ts'
+import { type AgentView, awaitedUntil, type ClusterView } from '../contract.ts'
+import { type Need, needOf } from './cluster.ts'
 import { formatBytes, formatCount, formatSpan, plural } from './format.ts'
 
 export interface PushNote {
@@ -28,7 +29,7 @@ const clockSlackMs = 1000
 /** How the facts of a cluster come, and what is wrong with that. `now` is the hub's time. */
 export function pushStatus(cluster: ClusterView, now: number): PushStatus {
   const { agent } = cluster
-  return { ...wayOf(cluster), notes: agent === null ? [] : notesOf(cluster, agent, now) }
+  return { ...wayOf(cluster, now), notes: agent === null ? [] : notesOf(cluster, agent, now) }
 }
 
 /** A backlog that a person should know of, and not one of a minute or two. */
@@ -48,7 +49,7 @@ export function agentTroubles(cluster: ClusterView, now: number, lostBatches = 0
   const { agent, mode } = cluster
   const { short, text, notes } = pushStatus(cluster, now)
   const troubles: AgentTrouble[] = []
-  if (mode === 'push' && !agent?.connected) troubles.push({ code: 'away', short, text })
+  if (mode === 'push' && !agent?.connected && !isWaitedFor(cluster, now)) troubles.push({ code: 'away', short, text })
   for (const { code, short, text } of notes) {
     if (code === 'silent' || code === 'plaintext') troubles.push({ code, short, text })
     if (code === 'catching-up' && agent?.connected && isBigBacklog(agent, now)) troubles.push({ code, short, text })
@@ -60,6 +61,16 @@ export function agentTroubles(cluster: ClusterView, now: number, lostBatches = 0
   return troubles.sort((a, b) => troubleOrder.indexOf(a.code) - troubleOrder.indexOf(b.code))
 }
 
+/** Its agent is away because the hub was, or has just come, and is about to deliver. */
+export const isWaitedFor = ({ agent }: Pick<ClusterView, 'agent'>, now: number): boolean =>
+  agent !== null && now < awaitedUntil(agent)
+
+/** What of a cluster a person must hear: that it was not read while the hub was away is none of that. */
+export function troubleOf(cluster: ClusterView, now: number): Need {
+  const need = needOf(cluster, now)
+  return need === 'stale' && isWaitedFor(cluster, now) ? 'healthy' : need
+}
+
 const troubleOrder: readonly AgentTrouble['code'][] = ['away', 'silent', 'lost', 'catching-up', 'plaintext']
 
 /** 0 needs a person most. */
@@ -69,7 +80,7 @@ export const severityOfTrouble = (troubles: readonly AgentTrouble[] = []): numbe
 const isBigBacklog = ({ bufferedBatches, oldestBufferedAt }: AgentView, now: number): boolean =>
   bufferedBatches >= bigBacklog.batches || (oldestBufferedAt !== null && now - oldestBufferedAt >= bigBacklog.ageMs)
 
-function wayOf({ mode, source, agent, lastSyncAt, intervalMs }: ClusterView): Omit<PushStatus, 'notes'> {
+function wayOf({ mode, source, agent, lastSyncAt, intervalMs }: ClusterView, now: number): Omit<PushStatus, 'notes'> {
   const every = `every ${formatSpan(intervalMs)}`
   if (mode === 'pull') {
     if (agent?.connected && source === 'push')
@@ -96,6 +107,12 @@ function wayOf({ mode, source, agent, lastSyncAt, intervalMs }: ClusterView): Om
           text: `The agent is connected and its first batch awaited${until}`,
         }
       : { instead: '', short: '', text: `An agent beside the cluster pushes the facts ${every}` }
+  if (!byHub && now < awaitedUntil(agent))
+    return {
+      instead: 'waiting for its agent',
+      short: 'waiting for its agent',
+      text: 'The hub was started a moment ago and waits for the agent; all that is shown is as last read',
+    }
   return byHub
     ? {
         instead: 'agent away: pulled by the hub',

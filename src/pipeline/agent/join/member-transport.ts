@@ -142,8 +142,7 @@ const turnedDown = (why: string | undefined, cause: unknown): LinkError | undefi
   why === undefined ? undefined : new LinkError('unauthenticated', why, { cause })
 
 /** Nothing of the hub is at that address. */
-const isLost = ({ fault }: LinkError): boolean =>
-  fault === 'refused' || fault === 'unreachable' || fault === 'unknown_ca'
+const isLost = ({ fault, isNowhere }: LinkError): boolean => isNowhere || fault === 'unknown_ca'
 
 /** What helps a member, which has no settings of its hub. */
 function asOfMember(error: LinkError, address: string, ends: MemberEnds): LinkError {

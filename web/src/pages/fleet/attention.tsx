@@ -32,7 +32,7 @@ import { isCurrent } from '../../model/current.ts'
 import { type EventLine, eventLine } from '../../model/events.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { type Member, type MemberTrouble, memberTroubles } from '../../model/members.ts'
-import { type AgentTrouble, agentTroubles, severityOfTrouble } from '../../model/push.ts'
+import { type AgentTrouble, agentTroubles, isWaitedFor, severityOfTrouble, troubleOf } from '../../model/push.ts'
 import { clusterPath, Link, membersPath, navigate, setQuery } from '../../router.tsx'
 import { useSeesMembers } from '../../types-seen.ts'
 import { lostLately } from './use-losses.ts'
@@ -100,6 +100,7 @@ function Needs({ clusters, losses, now, troubled, unknown }: NeedsProps): ReactN
   const shownAgents = agentCauses.slice(0, room - shown.length)
   const isAllOld = useAllOld()
   const partly = clusters.some(({ filtered }) => filtered)
+  const awaited = clusters.filter((cluster) => !cluster.agent?.connected && isWaitedFor(cluster, now)).length
   const [moreNeedy, moreAgents] = [restOf(causes, shown), restOf(agentCauses, shownAgents)]
   return (
     <section className="panel attention" aria-labelledby="attention">
@@ -120,10 +121,12 @@ function Needs({ clusters, losses, now, troubled, unknown }: NeedsProps): ReactN
       {needy.length + agents.length + ofMembers.length === 0 ? (
         <p className="calm">
           <HealthMark need="healthy" bare word="" />{' '}
-          {isAllOld
+          {isAllOld || awaited > 0
             ? 'As last heard, every cluster was healthy and had been read on time'
             : 'Every cluster is healthy and was read on time'}
           {partly && ', as far as you see it'}.
+          {awaited > 0 &&
+            ` The hub was started a moment ago and waits for the agents of ${plural(awaited, 'cluster')}.`}
         </p>
       ) : (
         <ul>
@@ -332,10 +335,10 @@ function whoNeeds(clusters: readonly ClusterView[], losses: readonly EventView[]
   const rank = ({ name }: ClusterView) => severityOfTrouble(troubles.get(name))
   return {
     needy: clusters
-      .filter((cluster) => needOf(cluster, now) !== 'healthy')
+      .filter((cluster) => troubleOf(cluster, now) !== 'healthy')
       .sort((a, b) => severityOf(a, now) - severityOf(b, now) || byName(a, b)),
     agents: clusters
-      .filter((cluster) => needOf(cluster, now) === 'healthy' && troubles.has(cluster.name))
+      .filter((cluster) => troubleOf(cluster, now) === 'healthy' && troubles.has(cluster.name))
       .sort((a, b) => rank(a) - rank(b) || byName(a, b)),
     troubles,
   }
