@@ -253,7 +253,7 @@ describe('an agent', () => {
     }
     const agent = await anAgent(hub, { logger })
     await pass(29 * 60_000, agent, hub)
-    expect(pauses.map((ms) => Math.round(ms / 15_000) / 4)).toEqual([0, 0.25, 0.75, 1, 2, 4, 8, 10])
+    expect(pauses.map((ms) => Math.round(ms / 15_000) / 4)).toEqual([0, 0.25, 0.5, 1, 2, 4, 8, 10])
     for (const one of said)
       expect(one).toMatchObject({ reason: 'the hub is away', since: new Date(START).toISOString() })
     expect(agent.status().uplink.awaySince).toBe(START)

@@ -451,7 +451,8 @@ describe('facts of an agent', () => {
     await using hub = await aHub({ clock })
     await hub.ingester.agent(east, anAgent({ since: T0 + 1 }))
     const agentOf = (name: string) => hub.state.cluster(name)?.agent
-    expect(agentOf('west'), 'once it is open').toMatchObject({ connected: false, since: NOW, reason: HUB_STARTED })
+    await eventually('it is waited for', () => agentOf('west')?.reason === HUB_STARTED)
+    expect(agentOf('west')).toMatchObject({ connected: false, since: NOW })
     expect(awaitedUntil(agentOf('west')!)).toBe(NOW + AGENTS_RETURN_MS)
     const told = () => hub.state.cluster('west')?.events.map(({ type }) => type)
     expect(told(), 'the hub was away, and not the agent').not.toContain('agent.disconnected')
@@ -491,7 +492,8 @@ describe('facts of an agent', () => {
       await hub.ingester.agent(west, anAgent())
     }
     const begin = async (now: number): Promise<void> => {
-      const clock = { now: () => now, sleep: (_: number, signal?: AbortSignal) => ended(signal) }
+      const sleep = (ms: number, signal?: AbortSignal) => (ms === AGENTS_RETURN_MS ? ended(signal) : Promise.resolve())
+      const clock = { now: () => now, sleep }
       await using hub = await aHub({ clock })
       await eventually('it is waited for', () => hub.state.cluster('west')?.agent?.since === now)
       expect(hub.state.cluster('west')?.agent).toMatchObject({ connected: false, reason: HUB_STARTED })
