@@ -325,7 +325,8 @@ describe('a cluster in push mode', () => {
   )
 
   it('says again what was last read when the agent is back and has nothing new to send yet', async () => {
-    await using push_ = await aPushWorld(SLOWER)
+    // What is lost after ten seconds is then younger than three intervals.
+    await using push_ = await aPushWorld({ defaults: { ...DEFAULTS, intervalMs: 10_000 } })
     const { world, agents } = await aLostCluster(push_)
     const { checkedAt } = world.cluster('west')?.status.before ?? {}
     agents.connected('west')
