@@ -76,6 +76,7 @@ describe('a request that was approved alone', () => {
     await expect.poll(() => listed(name)).toMatchObject([{ missing: ['acceptance'] }])
     expect(await refuse({ hub: hub.kube, cluster: name })).toEqual([
       expect.stringMatching(`request ${request} was approved already, and is turned down now`),
+      expect.stringContaining(`cluster ${name} is no member`),
     ])
     expect((await waiting).at(-1)).toEqual(over('join_denied', /denied by clusterpulse deny.*new join token/))
     await expect.poll(() => listed(name)).toEqual([])
