@@ -365,6 +365,8 @@ export class Uplink {
       const reason = error instanceof Error ? error.message : 'the hub ended the stream'
       const fault = error instanceof LinkError ? error : undefined
       if (fault?.fault === 'unauthenticated') this.#refusal = reason
+      // A hub that is away says nothing of whom it serves, and may have been about to.
+      if (fault?.isNowhere) this.#refusal = undefined
       this.#dispatch({ type: 'closed', reason, nowhere: fault?.isNowhere === true })
     }
     const opening = { link: undefined as Link | undefined, abort }

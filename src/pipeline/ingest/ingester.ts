@@ -647,6 +647,7 @@ export class Ingester implements AsyncDisposable {
           await this.#noteAgent(cluster, entry, { ...entry.agent, ...away })
         })
       } catch (error) {
+        if (this.#closing.signal.aborted) return // the next start looks again
         this.#logger.warn({ cluster, error }, 'it could not be noted that an agent has not come back')
       }
     }

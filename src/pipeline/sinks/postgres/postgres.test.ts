@@ -278,7 +278,9 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('a sink in PostgreSQL'
       const sink = closed(place.sink('west', { guard, dsn: `postgres://app:x@${host}:${port}/x` }))
       expect(await sink.probe(signal)).toMatchObject({
         verified: false,
-        message: expect.stringMatching(/closed to sinks: it is an address .*(set SINK_ALLOW_LOOPBACK|no setting opens it)/),
+        message: expect.stringMatching(
+          /closed to sinks: it is an address .*(set SINK_ALLOW_LOOPBACK|no setting opens it)/,
+        ),
       })
     }
     expect(dialled).toBe(0)
