@@ -106,29 +106,26 @@ export function sinkContract(name: string, contract: SinkContract): void {
 
     // Where nothing says who wrote, it is no promise, and no test that is left out.
     const whereItSays = contract.saysWhoWrote ? it : () => undefined
-    whereItSays(
-      'tells two clusters of one name of each other, and takes a new pod for no second writer',
-      async () => {
-        const as = async (writer: string) => {
-          const sink = (await harness.openAs?.(writer)) as Sink // the contract says that it is there
-          onTestFinished(() => sink[Symbol.asyncDispose]())
-          return sink
-        }
-        await deliver(await as('pod-a in cluster 1'), west, at(1, 1), rowsTo(3))
-        const first = await as('pod-b in cluster 1')
-        const successor = await deliver(first, west, at(1, 2), rowsTo(4))
-        expect([successor.replaced, successor.conflict]).toEqual([undefined, undefined])
-        const clone = await as('pod-c in cluster 2')
-        const took = await deliver(clone, west, at(1, 3), rowsTo(5))
-        expect(took.replaced).toContain('pod-b in cluster 1 wrote under the same cluster name')
-        // Nothing changed there since: it hears of it all the same.
-        const look = await deliver(first, west, at(2, 2), rowsTo(4), { isLook: true })
-        expect(look).toMatchObject({ written: 0, conflict: expect.stringContaining('pod-c in cluster 2') })
-        const own = await deliver(clone, west, at(2, 3), rowsTo(5), { isLook: true })
-        expect(own).toEqual({ position: own.position, written: 0, removed: 0, bytes: 0 })
-        await reads(west, rowsTo(5))
-      },
-    )
+    whereItSays('tells two clusters of one name of each other, and takes a new pod for no second writer', async () => {
+      const as = async (writer: string) => {
+        const sink = (await harness.openAs?.(writer)) as Sink // the contract says that it is there
+        onTestFinished(() => sink[Symbol.asyncDispose]())
+        return sink
+      }
+      await deliver(await as('pod-a in cluster 1'), west, at(1, 1), rowsTo(3))
+      const first = await as('pod-b in cluster 1')
+      const successor = await deliver(first, west, at(1, 2), rowsTo(4))
+      expect([successor.replaced, successor.conflict]).toEqual([undefined, undefined])
+      const clone = await as('pod-c in cluster 2')
+      const took = await deliver(clone, west, at(1, 3), rowsTo(5))
+      expect(took.replaced).toContain('pod-b in cluster 1 wrote under the same cluster name')
+      // Nothing changed there since: it hears of it all the same.
+      const look = await deliver(first, west, at(2, 2), rowsTo(4), { isLook: true })
+      expect(look).toMatchObject({ written: 0, conflict: expect.stringContaining('pod-c in cluster 2') })
+      const own = await deliver(clone, west, at(2, 3), rowsTo(5), { isLook: true })
+      expect(own).toEqual({ position: own.position, written: 0, removed: 0, bytes: 0 })
+      await reads(west, rowsTo(5))
+    })
 
     it('deletes nothing for an incomplete snapshot, and takes what is new in it', async () => {
       const sink = await opened('west')
