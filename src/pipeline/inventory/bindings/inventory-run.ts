@@ -136,6 +136,8 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
     const binding = new Binding(plan, this.#seeds.get(plan.name), { ...this.#options, source: this })
     this.#seeds.delete(plan.name)
     this.#bindings.set(plan.name, binding)
+    // What its rows became before is not known: the sink lacks it until it is seen that it lacks nothing.
+    binding.changed()
     return binding
   }
 
