@@ -31,6 +31,10 @@ describe('an address', () => {
       'fd00:ec2::254',
       '::ffff:169.254.169.254',
       '64:ff9b::a9fe:a9fe',
+      '64:ff9b:1::a9fe:a9fe',
+      '64:ff9b:1:a9fe:a9:fe00::',
+      '64:ff9b:1:a9:fe:a9fe::',
+      '64:ff9b:1:0:a9:fea9:fe00::',
     ] as const),
     ...(['::ffff:6464:64c8', 'FD00:EC2:0:0:0:0:0:254', '2002:a9fe:a9fe::', '168.63.129.16'] as const),
   ])('%s is of a metadata service', (address) => expect(addressKind(address)).toBe('metadata'))

@@ -84,10 +84,31 @@ export function addressKind(address: string): AddressKind | undefined {
   if (family === 0) return undefined
   if (family === 4) return v4.find(({ list }) => list.check(address, 'ipv4'))?.kind ?? 'internet'
   const [bare = address] = address.split('%', 1) // the zone of a link-local one
+  const translated = translatedKind(bare)
+  if (translated) return translated
   const own = v6.find(({ list }) => list.check(bare, 'ipv6'))
   if (own) return own.kind
   const inside = embeddedAddress(bare)
   return inside === undefined ? 'internet' : addressKind(inside)
+}
+
+/** Octets that hold the IPv4 address behind a prefix of 48, 56, 64 and 96 bits. @see RFC 6052, section 2.2 */
+const TRANSLATED = [
+  [6, 7, 9, 10],
+  [7, 9, 10, 11],
+  [9, 10, 11, 12],
+  [12, 13, 14, 15],
+] as const
+/** What stays closed behind a private network as well. */
+const NEVER_PRIVATE: ReadonlySet<AddressKind> = new Set(['metadata', 'link-local', 'loopback'])
+
+/** What an address of a network's own translator (RFC 8215) may lead to: how long the prefix is only that network knows. */
+function translatedKind(address: string): AddressKind | undefined {
+  const words = wordsOf(address)
+  if (words[0] !== 0x64 || words[1] !== 0xff9b || words[2] !== 1) return undefined
+  const octets = words.flatMap((word) => [word >> 8, word & 255])
+  const kinds = TRANSLATED.map((places) => addressKind(places.map((at) => octets[at]).join('.')))
+  return kinds.find((kind) => kind !== undefined && NEVER_PRIVATE.has(kind))
 }
 
 /** Whether the address is not one of the internet. What is no address counts as internal. */
