@@ -65,14 +65,17 @@ export class AgentReceiver implements AsyncDisposable {
     this.#options = options
     const { config, hub, namespace, logger } = options
     this.#address = config.advertise[0] ?? ''
-    this.#joins = options.joins && config.tls.mode !== 'off' ? this.#openJoins(options.joins) : undefined
+    const joins = config.tls.mode === 'off' ? undefined : options.joins
+    const members =
+      joins && new Members({ hub: hub(), clock: systemClock, logger: logger.child({ part: 'members' }) })
     this.credentials = new AgentCredentials({
-      ...(this.#joins && { members: this.#joins.members }),
+      ...(members && { members }),
       hub: hub(),
       namespace,
       acceptConnectionTokens: config.acceptConnectionTokens,
       logger: logger.child({ part: 'credentials' }),
     })
+    this.#joins = joins && members && { members, desk: this.#openDesk(joins, members) }
   }
 
   /** Begins to read credentials; does not wait for the hub's API, which may be away for now. */
@@ -207,18 +210,17 @@ export class AgentReceiver implements AsyncDisposable {
     return server
   }
 
-  #openJoins(wiring: HubJoinsWiring) {
+  #openDesk(wiring: HubJoinsWiring, members: Members): HubJoins {
     const { hub, namespace, place, logger } = this.#options
     const shared = { hub: hub(), clock: systemClock }
-    const members = new Members({ ...shared, logger: logger.child({ part: 'members' }) })
-    const desk = new HubJoins({
+    return new HubJoins({
       ...shared,
       ...wiring,
       ...{ members, tokens: new JoinTokens({ ...shared, namespace }), tellsMembers: place.index === 1 },
+      connections: this.credentials,
       serverRoots: () => this.#serverRoots(),
       logger: logger.child({ part: 'joins' }),
     })
-    return { desk, members }
   }
 
   #serverRoots(): string {

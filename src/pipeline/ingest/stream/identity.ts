@@ -76,5 +76,5 @@ export const notConnected = (cluster: ClusterName): Farewell => ({
   status: grpcStatus.failedPrecondition,
   code: 'not_connected',
   message: `cluster ${cluster} has no connection on this hub`,
-  retryAfterMs: 30_000,
+  retryAfterMs: 5_000,
 })
