@@ -292,12 +292,24 @@ describe('a template of a document', () => {
     ['../{namespace}/{name}', '".."'],
     ['a..b/{namespace}/{name}', '".."'],
     ['{namespace}\\{name}', '"/"'],
+    ['.Git/hooks/{namespace}/{name}', 'own folder'],
     ['{Cluster}/{namespace}/{name}', 'has "{Cluster}": known are {cluster}'],
     ['{namespace}/{name', 'no partner'],
     ['clusters/{cluster}', 'without {namespace}, {name}'],
   ])('%j is refused', (template, words) => expect(problem(template)).toContain(words))
   it('may say cluster, namespace, name, generation and extension', () =>
     expect(problem('clusters/{cluster}/{namespace}/{name}-{generation}{extension}')).toBeUndefined())
+})
+
+describe('a remote of git', () => {
+  const endpoint = (text: string) => places('KollectSnapshotSink', { ...git, endpoint: text })
+  it.each(['ext::sh -c id', 'ssh://-oProxyCommand=id/a.git', '-oProxyCommand=id:a.git', 'https://-a/a.git'])(
+    'cannot be %j, which git takes for more than an address',
+    (text) => expect(endpoint(text)).toEqual(['spec.endpoint']),
+  )
+  it.each(['git@git.test:a.git', 'git.test:a.git', 'ssh://git@[2606:4700::1111]:2222/a.git'])('can be %j', (text) =>
+    expect(endpoint(text)).toEqual([]),
+  )
 })
 
 describe('a branch', () => {

@@ -19,6 +19,8 @@ const MAX_SHARDS = 1000
 /** The status as it should be; the very same values where nothing differs. @param now ms since 1970 */
 export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now: number): InventoryStatus {
   const { bindings, rows, rollUp } = facts
+  // Until all was read once since the start, what is there is no count: the number of before stays.
+  const itemCount = rows?.wasComplete ? rows.itemCount : stored.itemCount
   const lastExportAt = Math.max(...bindings.map(({ lastExportAt: at }) => at ?? 0), timeOf(stored.lastExportTime))
   return {
     ...(stored.epoch !== undefined && { epoch: stored.epoch }),
@@ -26,7 +28,7 @@ export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now
     conditions: withConditions(stored.conditions, inventoryConditions(facts, now), facts.generation, now, [
       'SinkReachable',
     ]),
-    ...(rows ? { itemCount: rows.itemCount } : stored.itemCount !== undefined && { itemCount: stored.itemCount }),
+    ...(itemCount !== undefined && { itemCount }),
     ...(lastExportAt > 0 && { lastExportTime: timeText(lastExportAt) }),
     // Where it cannot even be planned, what was exported before still holds.
     sinkExports:

@@ -7,7 +7,7 @@ import type { EventRecorder, Said } from '../reconcile/event-recorder.ts'
 import { addFinalizer, removeFinalizer } from '../reconcile/finalizer.ts'
 import type { TargetKey } from '../rows.ts'
 import type { TargetState } from './engine.ts'
-import { differsInCountOnly, statusOf } from './status.ts'
+import { differsInCountOnly, statusOf, troubleOf } from './status.ts'
 
 /** A number that changes all the time is written no more often. */
 const COUNT_EVERY_MS = seconds(10)
@@ -118,7 +118,8 @@ function eventOf(before: KollectTargetStatus, now: KollectTargetStatus): Said | 
   const synced = of(now, 'Synced')
   if (synced?.reason === 'ScopeForbidden' && of(before, 'Synced')?.reason !== 'ScopeForbidden')
     return { type: 'Warning', reason: synced.reason, message: synced.message }
-  if (was?.status === 'True' && was.reason !== 'Suspended')
-    return { type: 'Normal', reason: 'Recovered', message: `${was.reason} is over` }
-  return undefined
+  const trouble = troubleOf(before)
+  return trouble !== undefined && of(now, 'Ready')?.status === 'True'
+    ? { type: 'Normal', reason: 'Recovered', message: `${trouble} is over` }
+    : undefined
 }

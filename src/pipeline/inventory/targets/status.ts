@@ -38,7 +38,7 @@ export function statusOf(
         : said('Synced', isReady ? 'True' : 'False', 'Collecting', collecting),
     degraded
       ? said('Degraded', 'True', degraded.reason, degraded.message)
-      : said('Degraded', 'False', 'Collecting', 'nothing is in the way'),
+      : said('Degraded', 'False', 'Collecting', isReading ? notYetWell(before, collecting) : 'nothing is in the way'),
   ].reduce((all, one) => setCondition(all, one, now), (before.conditions ?? []) as readonly Condition[])
   const seen = {
     conditions: [...conditions],
@@ -54,6 +54,21 @@ export function statusOf(
     ...(lastFailure !== undefined && { lastExtractionError: cut(lastFailure, MAX_LETTERS) }),
     ...countOf(before, isReading || rows === undefined ? before.collectedCount : rows, now),
   }
+}
+
+/** It is well once all is read: until then what was in its way stands in the message of a condition that says there is nothing. */
+const OVER = /^(\S+) is over; /
+
+/** What was in the way of a target, as its status says it; undefined: nothing was. */
+export function troubleOf({ conditions = [] }: KollectTargetStatus): string | undefined {
+  const was = conditions.find(({ type }) => type === 'Degraded')
+  const reason = was?.status === 'True' ? was.reason : OVER.exec(was?.message ?? '')?.[1]
+  return reason === 'Suspended' ? undefined : reason
+}
+
+function notYetWell(before: KollectTargetStatus, collecting: string): string {
+  const trouble = troubleOf(before)
+  return trouble === undefined ? 'nothing is in the way' : `${trouble} is over; ${collecting}`
 }
 
 /** Until its lists are read the number is the one of before, with its age; absent: it was never known. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject, Resource } from '#kube'
+import { statusOf, troubleOf } from './status.ts'
 import {
   aProfile,
   aScope,
@@ -205,6 +206,27 @@ describe('a target that runs', () => {
     await expectDegraded('ProfileNotFound')
     expect(second.rows.state({ namespace: 'shop', name: 'settings' }).kind).toBe('unknown')
     expect((await target())?.status).toMatchObject({ collectedCount: 2 })
+  })
+
+  it('is over what was in its way once all is read, and not before', () => {
+    const [of, now] = [{ isOfCluster: false }, 0]
+    const state = { ...{ generation: 1, isComplete: false, isReading: true, activeRules: 1, failures: 0 } }
+    const none = { matchedNamespaces: [], effectiveNamespaces: [] }
+    const degraded = { reason: 'ProfileNotFound' as const, message: 'there is none' }
+    const ill = statusOf({ ...state, ...none, degraded }, {}, { ...of, now })
+    const reading = statusOf({ ...state, ...none }, ill, { ...of, now })
+    const stillReading = statusOf({ ...state, ...none }, reading, { ...of, now })
+    const well = statusOf({ ...state, ...none, isReading: false, rows: 2 }, stillReading, { ...of, now })
+    expect([ill, reading, stillReading, well].map(troubleOf)).toEqual([
+      'ProfileNotFound',
+      'ProfileNotFound',
+      'ProfileNotFound',
+      undefined,
+    ])
+    const ready = [ill, reading, stillReading, well].map(
+      ({ conditions }) => conditions?.find(({ type }) => type === 'Ready')?.status,
+    )
+    expect(ready).toEqual(['False', 'False', 'False', 'True'])
   })
 
   it('keeps its rows while it is suspended, which nobody may take for all, and goes on afterwards', async () => {

@@ -1,9 +1,12 @@
 import { SinkError } from '../sink.ts'
+import type { GitRemote } from './remote.ts'
 
 interface Cause {
   readonly is: RegExp
   readonly errorClass: 'terminal' | 'forbidden' | 'transient'
   readonly sentence: string
+  /** the host is named before the sentence */
+  readonly isOfHost?: boolean
   /** another address of the host may answer */
   readonly isUnreachable?: boolean
 }
@@ -64,12 +67,14 @@ const CAUSES: readonly Cause[] = [
   {
     is: /Could not resolve host(name)?|Name or service not known|Temporary failure in name resolution/,
     errorClass: 'transient',
-    sentence: 'the name of the host is not known',
+    sentence: 'its name is not known',
+    isOfHost: true,
   },
   {
     is: /Connection refused|Failed to connect|connect to host|No route to host|Network is unreachable/,
     errorClass: 'transient',
-    sentence: 'the host does not answer',
+    sentence: 'it does not answer',
+    isOfHost: true,
     isUnreachable: true,
   },
   {
@@ -89,12 +94,17 @@ export const isUnreachable = (stderr: string): boolean => causeOf(stderr)?.isUnr
 
 const causeOf = (stderr: string): Cause | undefined => CAUSES.find(({ is }) => is.test(stderr))
 
-/** What git said, as an error of the sink. Nothing that looks like one of the secrets is in it. */
-export function gitFailure(stderr: string, secrets: readonly string[]): SinkError {
+/** What git said of a remote, as an error of the sink. Nothing that looks like one of the secrets is in it. */
+export function gitFailure(
+  stderr: string,
+  { host, port }: Pick<GitRemote, 'host' | 'port'>,
+  secrets: readonly string[],
+): SinkError {
   const cause = causeOf(stderr)
   const remote = withoutSecrets(remoteWords(stderr), secrets)
   const said = remote === '' ? '' : ` (it says: ${remote})`
-  if (cause) return new SinkError(cause.errorClass, `${cause.sentence}${said}`)
+  const of = cause?.isOfHost ? `${host}, port ${port}: ` : ''
+  if (cause) return new SinkError(cause.errorClass, `${of}${cause.sentence}${said}`)
   const last = /^(?:fatal|error|ERROR): (.*)$/m.exec(stderr)?.[1] ?? 'no reason was given'
   return new SinkError('transient', `git failed: ${withoutSecrets(last, secrets).slice(0, 300)}${said}`)
 }

@@ -156,7 +156,7 @@ export class GitSink implements Sink {
       const { message, files, removed } = decision
       await repository.commit(tip, { message, author: this.#author, at: this.#seconds, removed, files }, signal)
       const push = await repository.push(access, this.#isForced, signal)
-      if (push.kind === 'refused') throw gitFailure(push.stderr, secretsOf(this.#declaration))
+      if (push.kind === 'refused') throw gitFailure(push.stderr, this.#remote, secretsOf(this.#declaration))
       if (push.kind === 'pushed') {
         if (++this.#commits % TIDY_EVERY === 0) await repository.tidy(signal)
         return decision.done()

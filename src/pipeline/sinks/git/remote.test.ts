@@ -33,9 +33,15 @@ describe('an endpoint of git', () => {
     })
   })
 
-  it.each(['', 'ext::sh -c id', 'https://', '--upload-pack=x', 'ftp://git.test/a'])('is refused: %j', (text) =>
-    expect(() => parseRemote(text, undefined)).toThrow(SinkError),
-  )
+  it.each([
+    '',
+    'ext::sh -c id',
+    'https://',
+    '--upload-pack=x',
+    '-oProxyCommand=id:a.git',
+    'ssh://-oProxyCommand=id/a.git',
+    'ftp://git.test/a',
+  ])('is refused: %j', (text) => expect(() => parseRemote(text, undefined)).toThrow(SinkError))
   it.each(['-x', 'a..b', 'a:b', '+main', 'main.lock', ''])('refuses the branch %j', (branch) =>
     expect(() => parseRemote('https://git.test/a.git', branch)).toThrow(SinkError),
   )

@@ -14,7 +14,7 @@ export interface GitRemote {
 }
 
 const PORTS = { https: 443, http: 80, ssh: 22, file: 0 } as const
-const SCP = /^(?:([\w.-]+)@)?(\[[0-9a-fA-F:.]+\]|[\w.-]+):(?!\/\/|:)(.+)$/
+const SCP = /^(?:([\w.-]+)@)?(\[[0-9a-fA-F:.]+\]|\w[\w.-]*):(?!\/\/|:)(.+)$/
 const BRANCH = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/
 
 /**
@@ -42,7 +42,8 @@ function place(address: string): Omit<GitRemote, 'branch'> {
   }
   const url = urlOf(address)
   const scheme = url?.protocol.slice(0, -1)
-  if (!url || (scheme !== 'https' && scheme !== 'http' && scheme !== 'ssh' && scheme !== 'file'))
+  const isHost = url !== undefined && !url.hostname.startsWith('-')
+  if (!isHost || (scheme !== 'https' && scheme !== 'http' && scheme !== 'ssh' && scheme !== 'file'))
     throw new SinkError(
       'terminal',
       'the endpoint is no repository: write https://git.example.com/team/inventory.git, or git@git.example.com:team/inventory.git',

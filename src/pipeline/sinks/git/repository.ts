@@ -84,7 +84,7 @@ export class GitRepository {
       )
       if (end.code === 0) return (await this.#must(['rev-parse', TIP], { signal })).toString().trim()
       if (/couldn't find remote ref|no matching remote head/i.test(end.stderr)) return undefined
-      throw gitFailure(end.stderr, this.#secrets)
+      throw gitFailure(end.stderr, this.#remote, this.#secrets)
     }
     const tip = await fetched(`refs/heads/${this.#remote.branch}`)
     if (tip !== undefined) return tip
@@ -159,7 +159,7 @@ export class GitRepository {
       signal,
     )
     if (end.code !== 0 && !OVERTAKEN.test(`${end.stdout.toString()}\n${end.stderr}`))
-      throw gitFailure(end.stderr, this.#secrets)
+      throw gitFailure(end.stderr, this.#remote, this.#secrets)
   }
 
   /** Throws away what no longer belongs to the tip. */

@@ -14,7 +14,7 @@ export type Endpoint =
     }
   | { readonly problem: string }
 
-const SCP = /^([\w.-]+@)?(\[[0-9a-fA-F:.]+\]|[\w.-]+):(?!\/\/)(.+)$/
+const SCP = /^([\w.-]+@)?(\[[0-9a-fA-F:.]+\]|\w[\w.-]*):(?!\/\/|:)(.+)$/
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//
 
 const schemeOf = (text: string): string | undefined => SCHEME.exec(text)?.[1]?.toLowerCase()
@@ -42,6 +42,7 @@ export function gitEndpoint(text: string): Endpoint {
     return { problem: `is ${shown(text)}: a repository is missing, as in ${example}` }
   if (scheme !== 'file' && url.hostname === '')
     return { problem: `is ${shown(text)}: a host is missing, as in ${example}` }
+  if (url.hostname.startsWith('-')) return { problem: `is ${shown(text)}: no host begins with "-"; write ${example}` }
   const branch = /^#branch=(.+)$/.exec(url.hash)?.[1]
   if (url.hash !== '' && !branch) return { problem: `ends in ${shown(url.hash)}: only #branch=NAME may stand there` }
   return {

@@ -12,6 +12,8 @@ function shapeProblem(template: string, placeholders: readonly string[]): string
   if (template.includes('..'))
     return `is ${shown(template)}: ".." would leave the place of this cluster; write the path without`
   if (template.includes('\\')) return `is ${shown(template)}: folders are divided by "/", not by "\\"`
+  if (template.split('/').some((part) => part.toLowerCase() === '.git'))
+    return `is ${shown(template)}: ".git" is git's own folder; give it another name`
   if (template.includes('\0')) return 'has a NUL byte: take it out'
   const unknown = [...template.matchAll(/\{([^{}]*)\}/g)].find(([, name = '']) => !placeholders.includes(name))
   if (unknown) return `has ${shown(unknown[0])}: known are ${list(placeholders)}`
