@@ -155,7 +155,7 @@ export interface CsvOptions {
   readonly headings?: Headings
   /** names of those columns alone; absent: all. Where a row is stands there anyway. */
   readonly columns?: readonly string[]
-  /** rows of many clusters: each says first which it is of */
+  /** rows of many clusters: each says first which it is of, and last when that was read */
   readonly isFleet?: boolean
 }
 
@@ -165,13 +165,19 @@ export function rowsCsv(rows: readonly Located[], source: RowKind, options: CsvO
   const readers = new Map<VisibleType, readonly Column[]>()
   const titles = headings === 'labels' ? labelTitles(source, chosen) : fieldTitles(chosen)
   const isNamed = isFleet && headings === 'fields' && !isFleetKind(source)
-  if (isNamed) titles.unshift('cluster')
+  if (isNamed) {
+    titles.unshift('cluster')
+    titles.push('observed_at')
+  }
   const lines = [titles.map(csvCell).join(',')]
   for (const { type, place } of rows) {
     let columns = readers.get(type)
     if (!columns) {
       columns = headings === 'labels' ? labelledColumns(type, chosen) : fieldColumns(type, chosen)
-      if (isNamed) columns = [() => type.cluster.name, ...columns]
+      if (isNamed) {
+        const observedAt = observedAtOf(type)
+        columns = [() => type.cluster.name, ...columns, () => observedAt]
+      }
       readers.set(type, columns)
     }
     lines.push(columns.map((read) => csvCell(read(place))).join(','))
@@ -202,10 +208,9 @@ const labelTitles = (kind: RowKind, columns: Columns): string[] => [
 ]
 
 function labelledColumns(type: VisibleType, columns: Columns): readonly Column[] {
-  const { cluster, source, state } = type
-  const at = state?.freshness?.observedAt
+  const { cluster, source } = type
   const displayName = cluster.connection?.displayName || absenceWord.none
-  const asOf = (at === undefined ? null : isoMoment(at)) ?? absenceWord.unknown
+  const asOf = observedAtOf(type) ?? absenceWord.unknown
   const [namespace, name, ...values] = fieldColumns(type, columns) as [Column, Column, ...Column[]]
   return [
     namespace,
@@ -216,6 +221,12 @@ function labelledColumns(type: VisibleType, columns: Columns): readonly Column[]
     }),
     ...(isFleetKind(source) ? [] : [() => cluster.name, () => displayName, () => asOf]),
   ]
+}
+
+/** When the rows were read, RFC 3339; null where that is not known. */
+function observedAtOf({ state }: VisibleType): string | null {
+  const at = state?.freshness?.observedAt
+  return at === undefined ? null : isoMoment(at)
 }
 
 function said(value: ScalarValue, unit: string): ScalarValue {

@@ -215,7 +215,8 @@ describe('rows of a kind over all clusters', () => {
       headers: { host: 'hub.example', 'x-forwarded-user': 'bob' },
     })
     const [head, ...lines] = body.trim().split('\r\n')
-    expect(head).toMatch(/^cluster,namespace,name,status,ready,/)
+    expect(head).toMatch(/^cluster,namespace,name,status,ready,.*,observed_at$/)
+    for (const line of lines) expect(line).toMatch(/,\d{4}-\d\d-\d\dT[\d:.]+Z$/)
     expect(lines.map((line) => line.split(',').slice(0, 4))).toEqual([
       ['east', 'shop', 'cart', 'Running'],
       ['west', 'shop', 'cart', 'CrashLoopBackOff'],
