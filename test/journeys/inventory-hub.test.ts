@@ -327,5 +327,22 @@ describe.skipIf(missing !== undefined)(
       await expect.poll(written, { timeout: 240_000 }).toMatchObject({ status: 'Ready', failing: 0, conflict: null })
       expect(await stored()).toEqual(before)
     }, 600_000)
+
+    it('is written by an agent that asks to become a member, whatever the hub says and when', async () => {
+      const said = await command('connect', 'east', '--kubeconfig', hubFile())
+      const asking = clusterpulse(['join', /npx clusterpulse join (\S+)/.exec(said)?.[1] ?? ''], {
+        env: {
+          KUBECONFIG: adminFile(),
+          BUFFER_DIR: join(folder, 'east'),
+          HEALTH_ADDRESS: '127.0.0.1:0',
+          SINK_ALLOW_LOOPBACK: 'true',
+        },
+      })
+      onTestFinished(() => asking[Symbol.asyncDispose]())
+      await expect.poll(stored, { timeout: 60_000 }).toEqual(expect.arrayContaining(['east b=3', 'east c=new']))
+      await expect.poll(asking.stderr, { timeout: 60_000 }).toContain('waiting: somebody must accept it')
+      await asking.kill('SIGTERM')
+      expect(asking.stderr()).not.toMatch(/east is a member|did not stop in time/)
+    })
   },
 )

@@ -25,6 +25,7 @@ export interface InventoryPart {
   readonly feed: RowFeed
 }
 
+const NOT_INSTALLED = 'the cluster does not have the kinds of inventory (kollect.dev)'
 /** Kinds may be installed, and rights given, at any time. */
 const LOOK_EVERY_MS = seconds(15)
 
@@ -86,7 +87,7 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
     const { openInventory } = await import('./inventory.ts')
     inventory = await openInventory({ ...options, kube: client, logger, signal: stop.signal })
     inventory.feed.onChange(changed)
-    logger.info({ cluster: options.cluster }, 'inventory runs')
+    logger.info({}, 'inventory runs')
     return undefined
   }
   const keep = async (client: KubeClient): Promise<void> => {
@@ -94,7 +95,9 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
     while (!stop.signal.aborted && !inventory) {
       try {
         const message = await begin(client)
-        if (message !== undefined && message !== report.message) logger.info({ why: message }, 'inventory waits')
+        // Who declares no inventory need not read of it.
+        if (message !== undefined && message !== report.message)
+          logger[message === NOT_INSTALLED ? 'debug' : 'info']({ why: message }, 'inventory waits')
         report = { phase: 'waiting', ...(message !== undefined && { message }) }
       } catch (error) {
         if (stop.signal.aborted) return
@@ -166,7 +169,7 @@ async function missingIn(
   const kinds = KINDS.filter(({ namespaced }) => namespaced || !tenantMode)
   for (const resource of kinds)
     if (!(await kube.find(resource.group, resource.version, resource.kind, signal))) missing.push(nameOf(resource))
-  if (missing.length === kinds.length) return absent('the cluster does not have the kinds of inventory (kollect.dev)')
+  if (missing.length === kinds.length) return absent(NOT_INSTALLED)
   const install = 'install them: `clusterpulse crds --kollect | kubectl apply -f -`'
   if (missing.length > 0) return absent(`the cluster does not have ${missing.join(', ')}; ${install}`)
   for (const resource of kinds)

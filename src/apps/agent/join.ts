@@ -5,12 +5,14 @@ import { join as path } from 'node:path'
 import { IdentityFiles, IdentitySecret, type IdentityStore, join } from '#agent'
 import { type ClusterAccess, createKubeClient } from '#kube'
 import { agentRightsText, FleetError, OBSERVE } from '#model'
-import { createLogger, keepPrivate, lockDirectory, Metrics } from '#runtime'
+import { createLogger, keepPrivate, lockDirectory, Metrics, type RunningParts, startParts } from '#runtime'
 import { decodeJoinText } from '#wire'
+import { clusterAccess } from './cluster-access.ts'
 import { type AgentConfig, type Env, readJoinConfig } from './config.ts'
+import { localParts } from './local-parts.ts'
 import { agentProbes } from './probes.ts'
 import { type HeldRights, heldRights } from './rights.ts'
-import { clusterAccess, runAgent } from './run.ts'
+import { runAgent } from './run.ts'
 
 export interface RunJoinOptions {
   /** as `connect` printed it; undefined: JOIN_TOKEN, or this machine joined, or asked to, before */
@@ -21,6 +23,9 @@ export interface RunJoinOptions {
   /** hears what is waited for */
   readonly say: (sentence: string) => void
 }
+
+/** Of a hub that its token or the identity names. */
+const UNNAMED = 'unnamed:1'
 
 class RightsError extends FleetError {
   override readonly name = 'RightsError'
@@ -40,7 +45,7 @@ export async function runJoin({ token, env, flags = {}, version, say }: RunJoinO
   // Its faults come before the hub is asked: whoever joins is to be able to run.
   const named = (cluster: string, address: string) =>
     readJoinConfig(env, { ...given, CLUSTER_NAME: cluster, INGESTER_ADDRESS: address })
-  const { config: first } = named('unnamed', 'unnamed:1') // the hub says who it is
+  const { config: first } = named('unnamed', UNNAMED) // the token says who it is
   const shown = token ?? first.joinToken
   const text = shown === undefined ? undefined : decodeJoinText(shown)
   const access = await clusterAccess(first)
@@ -56,17 +61,27 @@ export async function runJoin({ token, env, flags = {}, version, say }: RunJoinO
   process.once('SIGTERM', ended).once('SIGINT', ended)
   // While it waits, maybe for days, the process says that it lives and what it waits for; and where, it says once.
   let waitsFor = 'it asks to become a member'
-  const probes = agentProbes({
-    ...{ address: first.healthAddress, metrics: new Metrics(), version },
-    logger: createLogger(first.logLevel, { role: 'agent', version }),
-    about: { status: () => undefined, waitsFor: () => waitsFor },
-  })
+  const about = { status: () => undefined, waitsFor: () => waitsFor }
+  const cluster = ((await store.identity.member()) ?? text ?? (await store.identity.asking()))?.cluster
+  const logger = createLogger(first.logLevel, { role: 'agent', version, ...(cluster !== undefined && { cluster }) })
+  const metrics = new Metrics()
+  const probes = agentProbes({ ...{ address: first.healthAddress, metrics, version, logger, about } })
+  // Inventory needs no hub: not even one that was asked, and has not answered.
+  const local =
+    cluster === undefined ? undefined : await localParts(named(cluster, UNNAMED).config, { logger, metrics })
+  let running: RunningParts | undefined
   const told = (sentence: string) => {
     waitsFor = sentence
     say(sentence)
   }
   try {
     await probes.start()
+    if (local) {
+      const { inventory, leadership } = local
+      const report = inventory && { inventory: () => inventory.report() }
+      probes.tellOf({ ...about, ...report, ...(leadership && { leadership }) })
+      running = await startParts(local.parts, { logger })
+    }
     // A manifest that is printed and applied again brings another token: who is a member stays who it is.
     const isKept = first.identitySecret && token === undefined && (await store.identity.member()) !== undefined
     // Unless it was over: then it asked with that one, and goes on.
@@ -77,11 +92,12 @@ export async function runJoin({ token, env, flags = {}, version, say }: RunJoinO
     process.off('SIGTERM', ended).off('SIGINT', ended)
     const { config, warnings } = named(identity.cluster, identity.hub.addresses[0] ?? '')
     const member = { identity, store: store.identity, rights, ...(newToken && { newToken }) }
-    await runAgent({ config, warnings, version, probes, member })
+    await runAgent({ config, warnings, version, probes, member, ...(local && { local }) })
   } catch (error) {
     if (!stop.signal.aborted) throw error
     say('stopped; begun again, `clusterpulse join` goes on where it was')
   } finally {
+    await running?.stop()
     await probes.stop()
   }
 }

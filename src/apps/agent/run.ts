@@ -1,9 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
-import { join } from 'node:path'
 import {
   Agent,
-  agentName,
   grpcTransport,
   type HubTrust,
   type IdentityStore,
@@ -14,17 +11,8 @@ import {
   memberTransport,
 } from '#agent'
 import { memberCollectors, type ReadSummary } from '#collect'
-import {
-  accessForContext,
-  type ClusterAccess,
-  createKubeClient,
-  inClusterAccess,
-  type KubeClient,
-  kubeletSummaries,
-  loadKubeconfig,
-  type OwnedKubeClient,
-} from '#kube'
-import { type AgentRights, agentRightsText, CLAIMS, FleetError, systemClock } from '#model'
+import { type ClusterAccess, createKubeClient, type KubeClient, kubeletSummaries, type OwnedKubeClient } from '#kube'
+import { type AgentRights, agentRightsText, CLAIMS, systemClock } from '#model'
 import {
   claimFormat,
   countBuild,
@@ -37,9 +25,10 @@ import {
   startParts,
 } from '#runtime'
 import type { JoinText } from '#wire'
+import { clusterAccess } from './cluster-access.ts'
 import type { AgentConfig } from './config.ts'
-import { inventoryPart, noInventory } from './inventory-part.ts'
-import type { Leadership } from './leadership.ts'
+import { noInventory } from './inventory-part.ts'
+import { type LocalParts, localParts } from './local-parts.ts'
 import { agentProbes, type Probes } from './probes.ts'
 
 export interface RunOptions {
@@ -48,6 +37,8 @@ export interface RunOptions {
   readonly version: string
   /** what listens already, where this process waited before; default: opened here */
   readonly probes?: Probes
+  /** what runs already, where this process waited before; default: opened here */
+  readonly local?: LocalParts
   /** who we are by certificate, where this machine joined, where that is kept, and what we may change on the cluster */
   readonly member?: {
     readonly identity: MemberIdentity
@@ -60,12 +51,6 @@ export interface RunOptions {
 
 /** As of the hub's data folder: a later form than this one would be thrown away as damage. docs/guide/upgrade.md */
 const BUFFER_FORMAT = { format: 1, readableFrom: 1 }
-
-class NoClusterAccessError extends FleetError {
-  override readonly name = 'NoClusterAccessError'
-  readonly code = 'no_cluster_access'
-  readonly retryable = false
-}
 
 /**
  * Runs the agent until SIGTERM or SIGINT; a second signal ends the process at once.
@@ -84,21 +69,10 @@ export async function runAgent({ config, warnings, version, member, ...options }
   let kube: ClientByTimeout | undefined
   const userAgent = `clusterpulse-agent/${version}`
   let joined: ReturnType<typeof keptMember> | undefined
-  const name = agentName()
   const { ingesterAddress } = config
   const hasHub = member !== undefined || ingesterAddress !== undefined
-  const leadership = config.leaderElection && (await leadershipOf(config, config.leaderElection, { name, logger }))
-  const inventory =
-    config.inventory &&
-    inventoryPart({
-      leadership,
-      process: config.leaderElection ? `agent of ${config.leaderElection.namespace}` : hostname(),
-      ...{ settings: config.inventory, webhooks: config.webhooks, cluster: config.cluster, metrics, logger },
-      // A kind that is slow is its own trouble: it is waited for, and takes nobody's place.
-      connect: async () => createKubeClient(await clusterAccess(config), { timeoutMs: 60_000, qps: 50, burst: 100 }),
-      directory: join(config.buffer.directory, 'sinks'),
-      ...(config.inventoryApi && { api: config.inventoryApi }),
-    })
+  const local = options.local ?? (await localParts(config, { logger, metrics }))
+  const { name, leadership, inventory } = local
   const collecting: Part = {
     name: 'agent',
     async start() {
@@ -150,13 +124,7 @@ export async function runAgent({ config, warnings, version, member, ...options }
   }
   const { probes = agentProbes({ address: config.healthAddress, metrics, logger, about, version }) } = options
   probes.tellOf(about)
-  // The lease is given back last: nothing is written after that.
-  const parts = [
-    probes,
-    ...(leadership ? [leadership.part] : []),
-    ...(hasHub && !leadership ? [collecting] : []),
-    ...(inventory ? [inventory.part] : []),
-  ]
+  const parts = [probes, ...local.parts, ...(hasHub && !leadership ? [collecting] : [])]
   const running = await startParts(parts, { logger })
   let led: RunningParts | undefined
   if (hasHub && leadership) {
@@ -179,23 +147,6 @@ export async function runAgent({ config, warnings, version, member, ...options }
   await led?.stop()
   await running.stop()
   process.exit(0)
-}
-
-async function leadershipOf(
-  config: AgentConfig,
-  election: NonNullable<AgentConfig['leaderElection']>,
-  { name, logger }: { readonly name: string; readonly logger: Logger },
-): Promise<Leadership> {
-  const { openLeadership } = await import('./leadership.ts')
-  return openLeadership({
-    ...{ config: election, identity: name, logger },
-    connect: async () => createKubeClient(await clusterAccess(config), { timeoutMs: 10_000 }),
-    // Whatever is under way would go on for a while: only the end of the process is sure to come before the lease runs out.
-    onLost() {
-      logger.error({ agent: name }, 'the lease is lost: this replica ends, and stands by when it is started anew')
-      process.exit(1)
-    },
-  })
 }
 
 /** The way to the hub by a certificate that is renewed in time; the stream is opened anew with each. */
@@ -240,18 +191,6 @@ function tokenSource(token: AgentConfig['token']): () => Promise<string | undefi
   if (token === undefined) return async () => undefined
   if ('value' in token) return async () => token.value
   return async () => (await readFile(token.file, 'utf8')).trim()
-}
-
-export async function clusterAccess({
-  kubeconfig,
-  context,
-}: Pick<AgentConfig, 'kubeconfig' | 'context'>): Promise<ClusterAccess> {
-  if (kubeconfig !== undefined) return accessForContext(await loadKubeconfig([kubeconfig]), context)
-  const inCluster = await inClusterAccess()
-  if (inCluster) return inCluster.access
-  throw new NoClusterAccessError(
-    'there is no way into a cluster: name a kubeconfig with KUBECONFIG, or run in a pod with a service account',
-  )
 }
 
 /** One client at a time; a plan with another limit gets a new one, and calls that run on the old one end by themselves. */
