@@ -3,7 +3,7 @@ import type { KubeClient } from '#kube'
 import type { Clock, MemberFacts, MemberReader, MemberState } from '#model'
 import type { Logger } from '#runtime'
 import { certificateLifeOf, isRevoked, revokedMs } from './certificate-life.ts'
-import { endedWords } from './ended-words.ts'
+import { noMemberWords } from './no-member-words.ts'
 import {
   conditionOf,
   type ManagedCluster,
@@ -99,8 +99,9 @@ export function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClus
   // Who was accepted anew is so only since then, whatever was said of it before.
   const since =
     (state === 'revoked' ? revokedMs(member) : momentOf(member.metadata.deletionTimestamp)) ||
+    (state === 'not accepted yet' && momentOf(creationTimestamp)) ||
     (told && Math.max(...[told, accepted].map((one) => momentOf(one?.lastTransitionTime) ?? 0)))
-  const ended = endedWords(member, state)
+  const outside = noMemberWords(member, state)
   const transport = annotations[TRANSPORT]
   return {
     name,
@@ -108,8 +109,8 @@ export function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClus
     accepted: accepted?.status === 'True',
     joined: conditionOf(member, CONDITIONS.joined)?.status === 'True',
     available: available?.status ?? null,
-    reason: ended?.reason ?? told?.reason ?? '',
-    message: ended?.message ?? told?.message ?? '',
+    reason: outside?.reason ?? told?.reason ?? '',
+    message: outside?.message ?? told?.message ?? '',
     since: since || null,
     createdAt: momentOf(creationTimestamp),
     sets: sets
@@ -127,7 +128,7 @@ export function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClus
     conditions: (member.status?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
       ...{ type, status, reason, since: momentOf(lastTransitionTime) },
       // The hub forgets the agent of one it threw out: that none is known says nothing then.
-      message: ended && type === CONDITIONS.available && status === 'Unknown' ? ended.message : message,
+      message: outside && type === CONDITIONS.available && status === 'Unknown' ? outside.message : message,
     })),
     certificate: certificateLifeOf(member),
   }

@@ -291,7 +291,13 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
       expect(await said(api, 'other-newcomer', CONDITIONS.accepted)).toBe('False HubClusterAdminDenied'),
     )
     expect(await said(api, 'newcomer', CONDITIONS.accepted)).toBeUndefined()
-    expect(stateOf(await memberOf(api, 'newcomer'))).toBe('not accepted yet')
+    const waits = await memberOf(api, 'newcomer')
+    expect(stateOf(waits)).toBe('not accepted yet')
+    expect(memberFactsOf(waits, [])).toMatchObject({
+      reason: 'NotAccepted',
+      message: expect.stringContaining('`clusterpulse accept newcomer` lets it in'),
+      since: Date.parse(waits.metadata.creationTimestamp ?? ''),
+    })
     await deny(api.kube, requests[1] as CertificateRequestObject, refused)
     await until(async () => expect(stateOf(await memberOf(api, 'newcomer'))).toBe('denied'))
     await change(api, 'newcomer', { spec: { hubAcceptsClient: true } })

@@ -157,7 +157,10 @@ export function requireIntent(request: Asked & { readonly byTls: boolean }, { is
   // A page that came in the clear could have been written by anybody on the way.
   const isSafe = (own: string) => own.startsWith('https:') || (own.startsWith('http:') && !request.byTls)
   if (browserSuffices && (site !== undefined || (origin !== undefined && isSafe(origin)))) return
-  throw new RefusedError('csrf_refused', 'with a cookie, a POST needs the header X-ClusterPulse-Request: 1')
+  throw new RefusedError(
+    'csrf_refused',
+    'a POST that a browser could send by itself needs the header X-ClusterPulse-Request: 1; one with a bearer token needs none',
+  )
 }
 
 /** From an https page the browser never goes back to http; over http it ignores this. */

@@ -7,8 +7,8 @@ import { CONDITIONS } from './words.ts'
 /** The hub writes its condition that long after a decision at most, as a rule. */
 const SAID_WITHIN_MS = seconds(60)
 
-/** What is said of a cluster that people threw out, or let go: by whom and when, what follows, and what to do. undefined: nobody did */
-export function endedWords(
+/** Why a cluster is no member: by whom and when it was thrown out, or that nobody let it in; and what to do. undefined: it is one */
+export function noMemberWords(
   member: ManagedCluster,
   state: MemberState,
 ): { readonly reason: string; readonly message: string } | undefined {
@@ -37,6 +37,10 @@ export function endedWords(
       const who = byWhom(member, 'detach', Date.parse(deletionTimestamp ?? ''))
       const left = deleting?.message ?? 'what belongs to it is cleaned up first'
       return { reason: deleting?.reason ?? 'Detaching', message: `Detached ${who}: ${left}` }
+    }
+    case 'not accepted yet': {
+      const who = `\`clusterpulse accept ${name}\` lets it in, and \`clusterpulse get memberrequests\` shows who asks`
+      return { reason: 'NotAccepted', message: `Nobody has accepted it yet: ${who}.` }
     }
     default:
       return undefined
