@@ -153,7 +153,7 @@ function stateOf(now: AgentStatus | undefined, leadership: Probed['leadership'])
   if (!now) return 'without a hub'
   const { phase, awaySince, reason } = now.uplink
   if (phase === 'live' || awaySince === undefined) return 'served by the hub'
-  return `the hub is away since ${new Date(awaySince).toISOString()} (${reason}): batches are buffered`
+  return `not connected to the hub since ${new Date(awaySince).toISOString()} (${reason}): batches are buffered`
 }
 
 function facts({ uplink, buffer, collection, findings }: AgentStatus): object {

@@ -66,8 +66,7 @@ export class AgentReceiver implements AsyncDisposable {
     const { config, hub, namespace, logger } = options
     this.#address = config.advertise[0] ?? ''
     const joins = config.tls.mode === 'off' ? undefined : options.joins
-    const members =
-      joins && new Members({ hub: hub(), clock: systemClock, logger: logger.child({ part: 'members' }) })
+    const members = joins && new Members({ hub: hub(), clock: systemClock, logger: logger.child({ part: 'members' }) })
     this.credentials = new AgentCredentials({
       ...(members && { members }),
       hub: hub(),

@@ -18,12 +18,12 @@ import {
   kinds,
   kollectAdmission,
   kollectKinds,
-  ocmAdmission,
   ocmKinds,
   refusedKollectKinds,
 } from '#kinds'
 import { type ClusterAccess, createKubeClient, type KubeClient } from '#kube'
 import { minutes } from '#model'
+import { registrationAdmission } from '#registration'
 import type { Logger, Metrics } from '#runtime'
 import { createSealer, keptKeys, type Sealer } from '#sealing'
 
@@ -90,7 +90,7 @@ export async function openControlPlane({
     defaultRoles: true,
     ...(openAuthority ? { clientCa: 'later' } : clientCa && { clientCa }),
     events: { lifeMs: minutes(60), perNamespace: 500, maxBytes: 16 * 1024 },
-    admission: [...ocmAdmission, ...kollectAdmission(inventory)],
+    admission: [...registrationAdmission, ...kollectAdmission(inventory)],
     ...(observer && { observer }),
     converters: ocmKinds.flatMap(({ converters }) => converters),
     version: {

@@ -1,5 +1,6 @@
-import { ocmAdmission, ocmKinds } from '#kinds'
+import { ocmKinds } from '#kinds'
 import type { KubeClient } from '#kube'
+import { registrationAdmission } from '#registration'
 import type { WebhookOptions } from '#webhooks'
 import { type ServedWebhooks, servedWebhooks } from '../served-webhooks.ts'
 import type { WebhooksConfig } from '../webhooks-config.ts'
@@ -22,7 +23,7 @@ export const hubWebhooks = ({ hub, ...options }: HubWebhooksOptions): ServedWebh
   servedWebhooks({
     ...options,
     kube: hub,
-    rules: ocmAdmission,
+    rules: registrationAdmission,
     converters: ocmKinds.flatMap((kind) => kind.converters),
     configuration: {
       name: WEBHOOKS_CONFIGURATION,

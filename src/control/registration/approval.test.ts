@@ -54,7 +54,7 @@ describe('a request for a certificate', () => {
       ['a listed user for a member that lives', asks(BOOTSTRAP), aMember([CONDITIONS.joined, 'True'])],
       ['a listed user for a cluster that was denied', asks(BOOTSTRAP), aMember([CONDITIONS.accepted, 'False'])],
       ['a listed user for a cluster nobody knows', asks(BOOTSTRAP), undefined],
-      ['a listed user who wants more groups', asks(BOOTSTRAP, {}, foreign), aMember()],
+      ['a person who wants more groups', asks('somebody', {}, foreign), aMember()],
       [
         'one that is approved',
         asks(BOOTSTRAP, { status: { conditions: [{ type: 'Approved', status: 'True' }] } }),
@@ -66,16 +66,19 @@ describe('a request for a certificate', () => {
         aMember(),
       ],
       [
-        'one for another cluster',
-        asks(BOOTSTRAP, { metadata: { name: 'r', labels: { [CLUSTER_LABEL]: 'west' } } }),
-        aMember(),
-      ],
-      [
         'one for another signer',
         asks(BOOTSTRAP, { spec: { ...asks('').spec, signerName: 'example.com/s' } }),
         aMember(),
       ],
     ]
     for (const [who, request, member] of waits) expect(decide(request, member), who).toBe('wait')
+  })
+
+  it('of an agent that would be somebody else is denied, as people approve by the label', () => {
+    const elsewhere = { metadata: { name: 'r', labels: { [CLUSTER_LABEL]: 'west' } } }
+    for (const user of [BOOTSTRAP, 'system:open-cluster-management:west:a']) {
+      expect(decide(asks(user, elsewhere), aMember())).toBe('denial')
+      expect(decide(asks(user, {}, foreign), aMember())).toBe('denial')
+    }
   })
 })

@@ -1,7 +1,7 @@
-import { API_CLIENT_SIGNER, judgeRequest } from '#authority'
-import { AUTO_APPROVED, approve, type CertificateRequestObject } from '#certificates'
+import { API_CLIENT_SIGNER, judgeRequest, strangerIn } from '#authority'
+import { AUTO_APPROVED, approve, type CertificateRequestObject, deny } from '#certificates'
 import { done, type Informer, type Outcome, type Reconciler } from '#controller'
-import { REGISTER_GROUP } from '#kinds'
+import { agentOf, REGISTER_GROUP } from '#kinds'
 import type { KubeClient, ObjectKey } from '#kube'
 import type { Clock } from '#model'
 import type { Logger } from '#runtime'
@@ -9,13 +9,15 @@ import { conditionOf, type ManagedCluster, managedClusters } from './objects.ts'
 import { keyOf, versionOf } from './status.ts'
 import { ACCEPTED_AUTOMATICALLY, CONDITIONS } from './words.ts'
 
-/** What is to be done about a request. All that is not approved here waits for a person; nothing is denied here. */
+/** What is to be done about a request. All that is not decided here waits for a person. */
 export type Approval =
   | { readonly kind: 'wait'; readonly why: string }
   /** a member renews its certificate: if it may, by an access review */
   | { readonly kind: 'renewal'; readonly cluster: string }
   /** somebody whose requests are approved without a person */
   | { readonly kind: 'automatic'; readonly cluster: string }
+  /** an agent asks to be somebody else: whoever approves by the label of the cluster would not see it */
+  | { readonly kind: 'denial'; readonly why: string }
 
 /**
  * Decides about a request by what it is and who asks. A member renews its own; who is listed may bring in clusters that are
@@ -31,10 +33,13 @@ export function approvalOf(
   if (isDecided) return wait('it is decided')
   const judged = judgeRequest(request, [API_CLIENT_SIGNER])
   if (judged.kind === 'foreign') return wait('it is for another signer')
+  const { username: name = '', groups = [] } = request.spec ?? {}
+  const stranger = agentOf({ name, groups }) && strangerIn(request)
+  if (stranger !== undefined) return { kind: 'denial', why: stranger }
   if (judged.kind === 'faulty') return wait(judged.message)
   const { cluster } = judged.member
   if (judged.isRenewal) return { kind: 'renewal', cluster }
-  if (!users.includes(request.spec?.username ?? '')) return wait('a person decides')
+  if (!users.includes(name)) return wait('a person decides')
   const member = memberOf(cluster)
   if (!member) return wait(`there is no ManagedCluster ${cluster}`)
   if (conditionOf(member, CONDITIONS.joined)?.status === 'True')
@@ -56,7 +61,7 @@ export interface ApprovalOptions {
   readonly logger: Logger
 }
 
-/** Approves what needs no person: renewals of members, and what listed users ask for. */
+/** Decides what needs no person: renewals of members, what listed users ask for, and agents that ask to be somebody else. */
 export class ApprovalReconciler implements Reconciler {
   readonly name = 'certificate-approval'
   readonly #options: ApprovalOptions
@@ -71,6 +76,13 @@ export class ApprovalReconciler implements Reconciler {
     if (!request) return done
     const approval = approvalOf(request, users, (name) => members.get({ name }))
     if (approval.kind === 'wait') return done
+    if (approval.kind === 'denial') {
+      const said = { request: key.name, user: request.spec?.username, why: approval.why }
+      logger.warn(said, 'a request was denied by rule: an agent asks to be somebody else')
+      const message = `Denied by rule: ${approval.why}`
+      await deny(hub, request, { reason: 'ClusterPulseDenied', message, at: clock.now(), signal })
+      return done
+    }
     const facts = { request: key.name, cluster: approval.cluster, user: request.spec?.username }
     if (approval.kind === 'renewal' && !(await this.#mayRenew(request, signal))) {
       logger.warn(facts, 'a certificate is not renewed: its member may not, as it is not accepted')

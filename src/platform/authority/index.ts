@@ -54,3 +54,4 @@ export {
 export { isSignedByHolder, type MemberCertificate } from './member-certificate.ts'
 export { renewalTime } from './renewal.ts'
 export { type AuthorityStore, folderStore, type Kept, type Sealer } from './store.ts'
+export { strangerIn } from './stranger.ts'

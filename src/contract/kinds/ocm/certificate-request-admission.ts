@@ -13,6 +13,10 @@ const HOUR_MS = 3_600_000
 /** Of one request as JSON, in characters: ten times what agents write. */
 const MAX_LENGTH = 32 * 1024
 
+/** Signers of a cluster's own; those of add-ons have other names. */
+const OF_KUBERNETES = 'kubernetes.io/'
+const API_CLIENTS = 'kubernetes.io/kube-apiserver-client'
+
 interface CertificateRequest {
   readonly spec?: { readonly username?: string; readonly signerName?: string }
   readonly status?: { readonly certificate?: string; readonly conditions?: readonly { readonly type: string }[] }
@@ -47,13 +51,17 @@ function faults(request: AdmissionRequest, standing: readonly AdmittedObject[]):
     ]
   if (asker !== 'bootstrap' && asker !== `member ${cluster}`)
     return fault(`must be the cluster of who asks: a ${asker} may ask for its own cluster alone`)
+  const { signerName } = read(request.object).spec ?? {}
+  if (signerName?.startsWith(OF_KUBERNETES) && signerName !== API_CLIENTS)
+    return [
+      { path: 'spec.signerName', message: `must be ${API_CLIENTS}: agents get no other certificate of Kubernetes` },
+    ]
   // Those who share a credential do not keep a member from its renewal, nor the other way round.
   const same = standing.filter((one) => askerOf(read(one).spec?.username ?? '') === asker)
   if (same.length >= MAX_KEPT)
     return fault(
       `${same.length} requests of ${cluster} are there, whoever is to sign them; delete those that are not needed`,
     )
-  const { signerName } = read(request.object).spec ?? {}
   const forSigner = same.filter((one) => read(one).spec?.signerName === signerName)
   const undecided = forSigner.filter((one) => isUndecided(read(one))).length
   if (undecided >= MAX_UNDECIDED)

@@ -4,6 +4,7 @@
  */
 export { type AddOnDeploymentConfig, addOnDeploymentConfig } from './add-on-deployment-config.ts'
 export { type AppliedManifestWork, appliedManifestWork } from './applied-manifest-work.ts'
+export { agentOf } from './asker.ts'
 export * from './certificate-life.ts'
 export { certificateRequestAdmission } from './certificate-request-admission.ts'
 export { type ClusterClaim, clusterClaim } from './cluster-claim.ts'

@@ -462,6 +462,12 @@ describe('admission of certificate requests', () => {
     expect(refusal(BOOTSTRAP, times(50, { by: WEST }))).toBeUndefined()
   })
 
+  it('takes none for another signer of Kubernetes than that of users, and any for those of add-ons', () => {
+    for (const signerName of ['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving'])
+      expect(refusal(WEST, [], aRequest({ signerName }))).toMatch(/must be kubernetes\.io\/kube-apiserver-client/)
+    expect(refusal(WEST, [], aRequest({ signerName: 'example.com/add-on' }))).toBeUndefined()
+  })
+
   it('takes none of a member that is labelled with another cluster, or with none', () => {
     expect(refusal(WEST, [], aRequest({ cluster: 'east' }))).toBe(
       'must be the cluster of who asks: a member west may ask for its own cluster alone',
