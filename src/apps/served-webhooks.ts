@@ -29,6 +29,8 @@ export interface ServedWebhooksOptions extends Pick<WebhookOptions, 'rules' | 'c
   readonly namespace: string
   /** the objects that make the API server ask, and what applies them, for people */
   readonly configuration: { readonly name: string; readonly sorts: readonly Sort[]; readonly remedy: string }
+  /** definitions whose older versions we convert, where they name our Service */
+  readonly conversions?: readonly string[]
   readonly logger: Logger
 }
 
@@ -53,7 +55,7 @@ export function servedWebhooks(options: ServedWebhooksOptions): ServedWebhooks {
   let running: Promise<void> | undefined
 
   const look = async (signal: AbortSignal): Promise<void> => {
-    const { config, kube, namespace, configuration, rules, converters, onWrite, onRefused } = options
+    const { config, kube, namespace, configuration, conversions = [], rules, converters, onWrite, onRefused } = options
     const { host, port, serviceName, names } = config
     const {
       ca,
@@ -75,6 +77,8 @@ export function servedWebhooks(options: ServedWebhooksOptions): ServedWebhooks {
     } else if (tls.cert !== shown) listener.renew(tls)
     shown = tls.cert
     for (const sort of configuration.sorts) await publish(kube(), sort, configuration, { ca, word }, signal)
+    for (const name of conversions)
+      await publishConversion(kube(), name, { name: serviceName, namespace }, { ca, word }, signal)
   }
   const keep = async (): Promise<void> => {
     const { signal } = stop
@@ -161,7 +165,37 @@ async function publish(
   })
   if (webhooks.length === 0) return
   const body = { webhooks }
-  await kube.patch(resource, key, body, { kind: 'strategic', signal }).catch((error: unknown) => {
-    if (!isKubeError(error, 'conflict')) throw error // somebody else writes it: looked at again
-  })
+  await kube.patch(resource, key, body, { kind: 'strategic', signal }).catch(isWrittenByOthers)
+}
+
+const definitions = whole({
+  ...{ group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition' },
+  ...{ plural: 'customresourcedefinitions', namespaced: false },
+})
+
+interface Definition extends KubeObject {
+  readonly spec?: { readonly conversion?: { readonly webhook?: { readonly clientConfig?: OfService } } }
+}
+type OfService = ClientConfig & { readonly service?: { readonly name?: string; readonly namespace?: string } }
+
+/** A definition that is not there, or whose conversion is somebody else's, such as that of Open Cluster Management, stays as it is. */
+async function publishConversion(
+  kube: KubeClient,
+  name: string,
+  service: { readonly name: string; readonly namespace: string },
+  known: { readonly ca: string; readonly word: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const found = (await kube.get(definitions, { name }, signal)) as Definition | undefined
+  const clientConfig = found?.spec?.conversion?.webhook?.clientConfig
+  if (clientConfig?.service?.name !== service.name || clientConfig.service.namespace !== service.namespace) return
+  const next = reachedBy(clientConfig, '/convert', known)
+  if (isTold(clientConfig, next)) return
+  const body = { spec: { conversion: { webhook: { clientConfig: next } } } }
+  await kube.patch(definitions, { name }, body, { kind: 'merge', signal }).catch(isWrittenByOthers)
+}
+
+/** Looked at again. @throws any other error */
+function isWrittenByOthers(error: unknown): void {
+  if (!isKubeError(error, 'conflict')) throw error
 }

@@ -80,7 +80,8 @@ describe('the probes of an agent', () => {
     expect(await readiness(aStatus({}))).toMatchObject([
       200,
       {
-        state: 'not connected to the hub since 1970-01-01T00:00:00.000Z (hub:9443 refuses the connection): batches are buffered',
+        state:
+          'not connected to the hub since 1970-01-01T00:00:00.000Z (hub:9443 refuses the connection): batches are buffered',
       },
     ])
     expect(await readiness(aStatus({ phase: 'live', reason: '', awaySince: undefined }))).toMatchObject([

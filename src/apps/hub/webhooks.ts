@@ -25,6 +25,9 @@ export const hubWebhooks = ({ hub, ...options }: HubWebhooksOptions): ServedWebh
     kube: hub,
     rules: registrationAdmission,
     converters: ocmKinds.flatMap((kind) => kind.converters),
+    conversions: ocmKinds.flatMap(({ converters, plural, group }) =>
+      converters.length > 0 ? `${plural}.${group}` : [],
+    ),
     configuration: {
       name: WEBHOOKS_CONFIGURATION,
       sorts: ['Mutating', 'Validating'],

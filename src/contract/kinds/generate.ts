@@ -91,9 +91,20 @@ export interface GeneratedFile {
   readonly text: string
 }
 
+/** Who converts on Kubernetes. Its manager writes into the definition which CA it has, and the path. */
+const CONVERTER = { namespace: 'clusterpulse', name: 'clusterpulse-webhooks', port: 443 } as const
+
+/** As a cluster takes it: with all its versions, and the webhook that converts those that differ. */
+function published(kind: Kind<unknown, unknown>): object {
+  if (kind.converters.length === 0) return kind.crd()
+  const crd = kind.crd({ converts: true })
+  const webhook = { conversionReviewVersions: ['v1'], clientConfig: { service: CONVERTER } }
+  return { ...crd, spec: { ...crd.spec, conversion: { strategy: 'Webhook', webhook } } }
+}
+
 /** CustomResourceDefinitions as one YAML stream, for `clusterpulse crds | kubectl apply -f -`. */
 export function crdYaml(of: readonly Kind<unknown, unknown>[] = kinds): string {
-  return of.map((kind) => stringify(kind.crd(), YAML)).join('---\n')
+  return of.map((kind) => stringify(published(kind), YAML)).join('---\n')
 }
 
 /** The reference page of some kinds, in Markdown. */
@@ -118,7 +129,7 @@ told what to write instead. See the [guide](../guide/inventory.md) for what is b
 const filesOf = (of: readonly Kind<unknown, unknown>[], folder: string): GeneratedFile[] => {
   const crds = of.map((kind) => ({
     name: `${kind.group}_${kind.plural}.yaml`,
-    text: `# ${MARK}\n${stringify(kind.crd(), YAML)}`,
+    text: `# ${MARK}\n${stringify(published(kind), YAML)}`,
   }))
   const list = {
     apiVersion: 'kustomize.config.k8s.io/v1beta1',

@@ -110,8 +110,20 @@ const awaited: Said = {
 
 export type ApiAnswer = { readonly answers: true } | { readonly answers: false; readonly why: string }
 
-/** Whether the API server of a member answered its agent, by the last round. */
+/** Why a round fails where nothing answers that can be believed; one that may not read, or is told to wait, was answered. */
+const NO_ANSWER: ReadonlySet<string> = new Set([
+  'kube_unreachable',
+  'kube_timeout',
+  'kube_tls',
+  'kube_server',
+  'kube_protocol',
+])
+
+/** Whether the API server of a member answered its agent, by the last round. What was read before stays where a round fails as a whole. */
 export function apiAnswerOf(state: ClusterState): ApiAnswer | undefined {
+  const { checkedAt, lastSyncAt, reasons } = state.status
+  const [first] = checkedAt === lastSyncAt ? [] : reasons
+  if (first && NO_ANSWER.has(first.code)) return { answers: false, why: first.message }
   const outcomes = Object.values(state.parts)
   if (outcomes.length === 0) return undefined
   const away = outcomes.filter(({ outcome }) => outcome === 'unreachable')

@@ -333,6 +333,24 @@ describe('a member on our stream', () => {
     expect((await memberOf(api, 'east')).status?.capacity).toMatchObject({ cpu: '16' })
   })
 
+  it('is unavailable where a round failed as a whole, whatever was read before, and not where it may not read', async () => {
+    await start()
+    await joined()
+    const failed = (code: string, at: number) => ({
+      ...{ health: 'unhealthy' as const, message: 'connection test failed', checkedAt: at, lastSyncAt: 1 },
+      reasons: [{ code, message: 'connection test failed' }],
+    })
+    await fleet.tells('east', { status: failed('kube_unauthorized', 2) })
+    await passes(seconds(2))
+    expect(await available()).toMatch(/^True/)
+    await fleet.tells('east', { status: failed('kube_unreachable', 3) })
+    await inTime(async () => expect(await available()).toBe('False ManagedClusterKubeAPIServerUnavailable'))
+    await fleet.tells('east', {
+      status: { health: 'healthy', message: '', reasons: [], checkedAt: 4, lastSyncAt: 4 },
+    })
+    await inTime(async () => expect(await available()).toMatch(/^True/))
+  })
+
   it('has its lease renewed once per heartbeat, whatever it tells meanwhile', async () => {
     await start()
     await joined()
