@@ -11,6 +11,7 @@ import { FleetError, minutes, type OwnerPlace, seconds, systemClock } from '#mod
 import { type Metrics, retryForever } from '#runtime'
 import type { IngesterConfig } from './config-push.ts'
 import type { HubJoinsWiring } from './joins.ts'
+import { listenAtKept } from './kept-port.ts'
 import type { HubLogger } from './run.ts'
 
 export interface AgentReceiverOptions {
@@ -195,18 +196,20 @@ export class AgentReceiver implements AsyncDisposable {
         logger: logger.child({ part: 'streams' }),
         ...(others && { others }),
       })
-    let server: AgentServer
-    try {
-      server = await start(config.port)
-    } catch (error) {
-      const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
-      if (!taken || config.tls.mode !== 'own' || config.port === 0) throw error
-      logger.warn({ port: config.port }, 'the port for agents is taken; using a free one')
-      server = await start(0)
-    }
+    const server = await this.#atPort(start)
     // A hub on one machine tells where it is; one behind a Service must be told.
     if (this.#address === '' && config.tls.mode === 'own') this.#address = `${config.host}:${server.address.port}`
     return server
+  }
+
+  async #atPort(listen: (port: number) => Promise<AgentServer>): Promise<AgentServer> {
+    const { config, dataDir, logger } = this.#options
+    if (config.tls.mode !== 'own' || config.port === 0) return listen(config.port)
+    const directory = join(dataDir, 'ingester')
+    await mkdir(directory, { recursive: true })
+    const onMoved = () =>
+      logger.warn({ port: config.port }, 'the port for agents is taken; using a free one from now on')
+    return listenAtKept(join(directory, 'port'), config.port, { listen, onMoved })
   }
 
   #openDesk(wiring: HubJoinsWiring, members: Members): HubJoins {

@@ -1,5 +1,6 @@
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -57,6 +58,35 @@ describe.concurrent('a lock that was harmed', () => {
     inFolder(async (directory, path) => {
       writeFileSync(path, harm(await leftBehind(directory, path)))
       await using _lock = await lockDirectory(directory)
+    }),
+  )
+
+  /** As a process on this machine leaves it. */
+  const heldBy = (path: string, pid: number, started: string) =>
+    writeFileSync(path, JSON.stringify({ token: 'other', pid, started, host: hostname() }))
+
+  it('is had by who comes while its holder ends', () =>
+    inFolder(async (directory, path) => {
+      const holder = spawn('sleep', ['60'])
+      heldBy(path, holder.pid ?? 0, '')
+      const locked = lockDirectory(directory)
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      holder.kill('SIGKILL')
+      await using _lock = await locked
+    }))
+
+  const withoutProc = !existsSync('/proc/self/stat')
+  it.skipIf(withoutProc)('is had where its holder ended, and its parent never asked for it', () =>
+    inFolder(async (directory, path) => {
+      const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'])
+      const [said] = (await once(parent.stdout, 'data')) as [Buffer]
+      const pid = Number(said.toString())
+      const fields = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+      await expect.poll(() => fields()[0]).toBe('Z')
+      const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+      heldBy(path, pid, `${boot}/${fields()[19]}`)
+      await using _lock = await lockDirectory(directory)
+      parent.kill('SIGKILL')
     }),
   )
 

@@ -7,6 +7,9 @@ import { crc32c } from './crc32c.ts'
 import { DirectoryLockedError, isDiskFull, LogFullError } from './errors.ts'
 
 const REFRESH_MS = 2_000
+/** Who was killed a moment ago still ends: whoever starts at once waits for it so long, and no longer. */
+const ENDS_WITHIN_MS = 3_000
+const LOOK_MS = 50
 /** A holder on another host cannot be asked; it is gone when it refreshed nothing for this long. */
 const FOREIGN_DEAD_AFTER_MS = 15_000
 
@@ -44,7 +47,7 @@ export async function lockDirectory(directory: string, startsFull = false): Prom
       const text = await readFile(path, 'utf8').catch(missingAsUndefined)
       if (text === undefined) continue
       const holder = parseHolder(text)
-      if (attempt > 50 || (await isAlive(path, holder))) throw new DirectoryLockedError(directory, describe(holder))
+      if (attempt > 50 || (await staysAlive(path, holder))) throw new DirectoryLockedError(directory, describe(holder))
       await takeAway(path, text, mine)
     }
     // The one that was taken away may have left room for ours.
@@ -113,6 +116,17 @@ async function takeAway(path: string, deadText: string, mine: string): Promise<v
   await rm(aside, { force: true })
 }
 
+async function staysAlive(path: string, holder: Holder | undefined): Promise<boolean> {
+  if (!(await isAlive(path, holder))) return false
+  if (holder?.host !== hostname() || holder.pid === process.pid) return true
+  const until = performance.now() + ENDS_WITHIN_MS
+  while (performance.now() < until) {
+    await wait(LOOK_MS)
+    if (!(await isAlive(path, holder))) return false
+  }
+  return true
+}
+
 async function isAlive(path: string, holder: Holder | undefined): Promise<boolean> {
   if (!holder) return await isRefreshed(path)
   if (holder.host !== hostname()) {
@@ -140,6 +154,8 @@ const touchedAt = (path: string) =>
     () => 0,
   )
 
+const ENDED = 'ended'
+
 /** Boot and start time of a process; empty where the system has no /proc. */
 async function startOf(pid: number): Promise<string> {
   try {
@@ -149,6 +165,8 @@ async function startOf(pid: number): Promise<string> {
     ])
     // The second field is the name in brackets and may hold spaces; the start time is the 22nd.
     const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
+    // One that ended, and that its parent has not asked for yet, holds nothing.
+    if (fields[0] === 'Z' || fields[0] === 'X') return ENDED
     return `${boot.trim()}/${fields[19] ?? ''}`
   } catch {
     return '' // no /proc here: only the pid tells

@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { freePort } from '../../platform/runtime/testing/free-port.ts'
+import { listenAtKept } from './kept-port.ts'
+
+describe('the port at which agents find their hub', () => {
+  let folder: string
+  let moved: number
+  const open = new Set<Server>()
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kept-port-'))
+    moved = 0
+  })
+  afterEach(async () => {
+    for (const server of open) await closed(server)
+    await rm(folder, { recursive: true, force: true })
+  })
+  const closed = async (server: Server) => {
+    open.delete(server)
+    server.close()
+    if (server.listening) await once(server, 'close')
+  }
+  const at = async (port: number) => {
+    const server = createServer().listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    open.add(server)
+    return { server, address: { port: (server.address() as AddressInfo).port } }
+  }
+  const start = (wanted: number) =>
+    listenAtKept(join(folder, 'port'), wanted, { listen: at, onMoved: () => void moved++ })
+
+  it('is another one where that is taken when the hub begins, and stays that one', async () => {
+    const other = await at(0)
+    const first = await start(other.address.port)
+    expect(moved).toBe(1)
+    await closed(other.server)
+    await closed(first.server)
+    const second = await start(other.address.port)
+    expect([second.address.port, moved]).toEqual([first.address.port, 1])
+  })
+
+  it('is waited for where another program has it later', async () => {
+    const wanted = await freePort()
+    await closed((await start(wanted)).server)
+    const other = await at(wanted)
+    await expect(start(wanted)).rejects.toMatchObject({ code: 'port_taken', retryable: true })
+    await closed(other.server)
+    expect((await start(wanted)).address.port).toBe(wanted)
+    expect(moved).toBe(0)
+  })
+
+  it('is the one that is set where that changed, or the file is harmed', async () => {
+    const [one, two] = [await freePort(), await freePort()]
+    await closed((await start(one)).server)
+    const second = await start(two)
+    expect(second.address.port).toBe(two)
+    await closed(second.server)
+    await writeFile(join(folder, 'port'), '{"wan')
+    expect((await start(one)).address.port).toBe(one)
+  })
+})
