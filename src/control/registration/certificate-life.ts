@@ -13,9 +13,8 @@ import { TRANSPORT } from './words.ts'
 export const certificateLifeOf = (member: KubeObject): CertificateLife | null =>
   isRevoked(member) ? null : certificateLifeIn(member.metadata.annotations?.[CERTIFICATE_LIFE_ANNOTATION])
 
-/** Whether no certificate on our stream counts any more. Of OCM's own agent that list says nothing: its rights are what it lost. */
-export const isRevoked = ({ metadata: { annotations } }: KubeObject): boolean =>
-  annotations?.[TRANSPORT] !== 'api' && annotations?.[CERTIFICATES_ANNOTATION]?.startsWith('revoked-') === true
+/** Whether no certificate counts any more: it has to ask anew. */
+export const isRevoked = (member: KubeObject): boolean => revokedMs(member) !== undefined
 
 /** When somebody revoked its certificates, ms since the Unix epoch; undefined: they were not, or others were handed out since. */
 export function revokedMs({ metadata: { annotations } }: KubeObject): number | undefined {
@@ -31,7 +30,8 @@ interface CertificateLifeOptions {
 
 /**
  * Notes on a member how long its newest certificate lives, whoever signed it. Of one on our stream it is written with the certificate that
- * is handed out, in the same write.
+ * is handed out, in the same write. One that was asked for anew after its member was revoked ends that: the API server signed it, and no
+ * list of ours says which of its certificates count.
  */
 export class CertificateLifeReconciler implements Reconciler {
   readonly name = 'certificate-life'
@@ -48,11 +48,15 @@ export class CertificateLifeReconciler implements Reconciler {
     const life = lifeIn(request?.status?.certificate)
     const member = members.get({ name })
     // One that was approved before the member was made is of another of that name.
-    if (!life || !member || approvedAt(request) < Date.parse(member.metadata.creationTimestamp ?? '')) return done
-    if (member.metadata.annotations?.[TRANSPORT] === 'stream' || isRevoked(member)) return done
+    const since = Math.max(Date.parse(member?.metadata.creationTimestamp ?? ''), (member && revokedMs(member)) ?? 0)
+    if (!life || !member || approvedAt(request) < since) return done
+    if (member.metadata.annotations?.[TRANSPORT] === 'stream') return done
     const known = certificateLifeOf(member)
     if (known && (known.from > life.from || (known.from === life.from && known.until >= life.until))) return done
-    const annotations = { [CERTIFICATE_LIFE_ANNOTATION]: certificateLifeText(life) }
+    const annotations = {
+      [CERTIFICATE_LIFE_ANNOTATION]: certificateLifeText(life),
+      ...(isRevoked(member) && { [CERTIFICATES_ANNOTATION]: null }),
+    }
     const metadata = { ...versionOf(member), annotations }
     await hub.patch(managedClusters, { name }, { metadata }, { kind: 'merge', signal })
     return done

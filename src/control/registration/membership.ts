@@ -116,6 +116,8 @@ export class MembershipReconciler implements Reconciler {
   async #accept(member: ManagedCluster, signal: AbortSignal): Promise<Outcome> {
     const { logger } = this.#options
     const { name } = member.metadata
+    // An API server knows no revocation: with rights, the very certificate that was revoked would count again.
+    if (isRevoked(member) && this.#transportOf(member) === 'api') return this.#withhold(member, signal)
     const fault = await this.#namespace(name, signal)
     if (fault) {
       // Nothing of a former acceptance stays in a place where it cannot be.
@@ -134,6 +136,15 @@ export class MembershipReconciler implements Reconciler {
     const isNews = conditionOf(member, CONDITIONS.accepted)?.status !== 'True'
     await this.#say(member, [accepted], signal)
     if (isNews) logger.info({ cluster: name }, 'a cluster was accepted as a member')
+    return done
+  }
+
+  async #withhold(member: ManagedCluster, signal: AbortSignal): Promise<Outcome> {
+    const { name } = member.metadata
+    const rights = rightsOf(name, false)
+    for (const grant of rights) await this.#give(grant, signal)
+    await this.#takeRights(name, rights, signal)
+    await this.#say(member, [revoked], signal)
     return done
   }
 
@@ -362,6 +373,12 @@ const denied: SaidOf = {
   status: 'False',
   reason: 'HubClusterAdminDenied',
   message: 'Denied by hub cluster admin',
+}
+const revoked: SaidOf = {
+  type: CONDITIONS.accepted,
+  status: 'False',
+  reason: 'Revoked',
+  message: 'Its certificates were revoked: it is accepted once its agent has asked anew, and that was approved',
 }
 const heldBy = (finalizers: readonly string[]): SaidOf => ({
   type: CONDITIONS.deleting,

@@ -2,7 +2,7 @@ import { DECIDED_ANNOTATION, notedDecisionIn } from '#kinds'
 import { type MemberState, seconds } from '#model'
 import { revokedMs } from './certificate-life.ts'
 import { conditionOf, type ManagedCluster } from './objects.ts'
-import { CONDITIONS } from './words.ts'
+import { CONDITIONS, TRANSPORT } from './words.ts'
 
 /** The hub writes its condition that long after a decision at most, as a rule. */
 const SAID_WITHIN_MS = seconds(60)
@@ -17,7 +17,11 @@ export function noMemberWords(
   switch (state) {
     case 'revoked': {
       const who = byWhom(member, 'revoke', revokedMs(member))
-      const again = `the cluster must join anew (clusterpulse connect ${name})`
+      const isOfApi = member.metadata.annotations?.[TRANSPORT] === 'api'
+      const how = isOfApi
+        ? 'its agent asks with a bootstrap kubeconfig, and that is approved'
+        : `clusterpulse connect ${name}`
+      const again = `the cluster must join anew (${how})`
       const message = `Revoked ${who}: none of its certificates counts again, also where it is accepted; ${again}.`
       return { reason: 'Revoked', message }
     }

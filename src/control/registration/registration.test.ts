@@ -508,6 +508,32 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     },
   )
 
+  it.skipIf(skip)(
+    'one of the API that was revoked has no rights when it is accepted, until it has asked anew',
+    async () => {
+      const name = 'stolen'
+      const [group] = groupsOf(name)
+      await aMember(api, name, { transport: 'api' })
+      await signed(name, 30)
+      await until(async () => expect(await may(api, group, leases(name))).toBe(true))
+      await new Promise((resolve) => setTimeout(resolve, 1_100)) // times at the API are whole seconds
+      await change(api, name, {
+        metadata: { annotations: { [CERTIFICATES_ANNOTATION]: `revoked-${new Date().toISOString()}` } },
+        spec: { hubAcceptsClient: false },
+      })
+      await until(async () => expect(await may(api, group, leases(name))).toBe(false))
+      await change(api, name, { spec: { hubAcceptsClient: true } })
+      await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toBe('False Revoked'))
+      expect(await may(api, group, leases(name))).toBe(false)
+      expect(stateOf(await memberOf(api, name))).toBe('revoked')
+      await new Promise((resolve) => setTimeout(resolve, 1_100))
+      await signed(name, 60)
+      await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toMatch(/^True/))
+      expect(await may(api, group, leases(name))).toBe(true)
+      expect(lifeDays(await memberOf(api, name))).toBe(60)
+    },
+  )
+
   it.skipIf(skip)('one that never joined holds nothing when it is deleted', async () => {
     await aMember(api, 'never')
     await until(async () => expect(await said(api, 'never', CONDITIONS.accepted)).toMatch(/^True/))
