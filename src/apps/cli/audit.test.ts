@@ -53,6 +53,32 @@ describe('audit verify', () => {
     expect(await auditReport(path, { key: 'secret', expect: `3${anchor.slice(1)}` })).toMatchObject({ ok: false })
   })
 
+  it('says where a trail begins whose older files were taken away', async () => {
+    const kept = join(folder, 'kept.jsonl')
+    await using trail = await openAudit({
+      config: { level: 'all', file: { path: kept, key: Buffer.from('secret'), maxBytes: 1, keepFiles: 1 } },
+      logger: silentLogger,
+      metrics: new Metrics({}, { processMetrics: false }),
+    })
+    const one = {
+      kind: 'sign_in',
+      username: 'ann',
+      groups: [],
+      method: 'oidc',
+      address: '',
+      resource: 'fleet',
+    } as const
+    const report = async () => (await auditReport(kept, { key: 'secret' })).text
+    for (const requestId of ['a', 'b', 'c', 'd']) {
+      const before = await report()
+      trail.record({ ...one, at: 1, requestId, route: 'GET /x', status: 200, reason: '', policy: '', policyHash: '' })
+      await expect.poll(report).not.toBe(before)
+    }
+    await expect
+      .poll(report)
+      .toMatch(/the chain is whole from line (\d) on; the \d before it are not here\nfirst line {2}\1:/)
+  })
+
   it('says of a keyed trail that is read without its key that it lacks that', async () => {
     const { ok, text } = await auditReport(path, {})
     expect([ok, text]).toEqual([false, expect.stringMatching(/^AUDIT_KEY is not set/m)])

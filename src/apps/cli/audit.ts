@@ -22,7 +22,10 @@ export async function auditReport(
   const place = (what: string, line: { seq: number; hash: string } | undefined) =>
     line ? `${what}  ${line.seq}:${line.hash}\n` : ''
   const lines = place('first line', first) + place('last line ', last)
-  if (ok) return { ok, text: `${file}: ${entries} entries, the chain is whole\n${lines}` }
+  // Older files may have been taken away; whoever did not must hear of it.
+  const before = (first?.seq ?? 1) - 1
+  const gone = before > 0 ? ` from line ${first?.seq} on; the ${before} before it are not here` : ''
+  if (ok) return { ok, text: `${file}: ${entries} entries, the chain is whole${gone}\n${lines}` }
   // Of a file that is not there no line is to be named.
   if (fault?.line === 0) return { ok, text: `clusterpulse: ${fault.file}: ${fault.why}\n` }
   const where = fault ? `${fault.file}, line ${fault.line}: ${fault.why}` : file
