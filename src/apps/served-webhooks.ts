@@ -53,6 +53,7 @@ export function servedWebhooks(options: ServedWebhooksOptions): ServedWebhooks {
   let word = ''
   let fault: string | undefined = 'it is starting'
   let running: Promise<void> | undefined
+  const untold = new Set(options.conversions)
 
   const look = async (signal: AbortSignal): Promise<void> => {
     const { config, kube, namespace, configuration, conversions = [], rules, converters, onWrite, onRefused } = options
@@ -77,8 +78,19 @@ export function servedWebhooks(options: ServedWebhooksOptions): ServedWebhooks {
     } else if (tls.cert !== shown) listener.renew(tls)
     shown = tls.cert
     for (const sort of configuration.sorts) await publish(kube(), sort, configuration, { ca, word }, signal)
-    for (const name of conversions)
-      await publishConversion(kube(), name, { name: serviceName, namespace }, { ca, word }, signal)
+    for (const name of conversions) {
+      try {
+        await publishConversion(kube(), name, { name: serviceName, namespace }, { ca, word }, signal)
+      } catch (error) {
+        if (!isKubeError(error, 'forbidden')) throw error
+        // As before an upgrade has given the right: writes are answered all the same.
+        if (!untold.delete(name)) continue
+        logger.warn(
+          { definition: name, err: error },
+          'its older versions are not converted: apply the component `members`',
+        )
+      }
+    }
   }
   const keep = async (): Promise<void> => {
     const { signal } = stop

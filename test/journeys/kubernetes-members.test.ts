@@ -100,6 +100,21 @@ describe.skipIf(why !== undefined)(
         SLOW_MS,
       )
       expect(seen).toContain('"name":"edge-9"')
+      // OCM's agent watches the older version, and ends itself where it cannot.
+      pods.apply(`
+apiVersion: addon.open-cluster-management.io/v1beta1
+kind: ManagedClusterAddOn
+metadata: { name: metrics, namespace: edge-9 }
+spec: {}
+`)
+      const older = 'managedclusteraddons.v1alpha1.addon.open-cluster-management.io'
+      const read = () => pods.kubectl('get', older, '-n', 'edge-9', '-o', 'jsonpath={.items[*].metadata.name}')
+      await eventually(
+        () => Promise.resolve().then(read).catch(String),
+        (names) => names === 'metrics',
+        SLOW_MS,
+      )
+      pods.kubectl('delete', 'managedclusteraddon', 'metrics', '-n', 'edge-9')
     })
 
     it('keeps the trail of it in files that outlive the pods, and verifies them', { timeout: 300_000 }, async () => {

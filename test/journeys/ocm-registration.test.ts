@@ -195,6 +195,8 @@ describe.each(hubs)('the registration agent of Open Cluster Management at $title
     await expect.poll(renewal, { timeout: 60_000 }).toBeDefined()
     const before = await renewal()
     await expect.poll(renewal, { timeout: 60_000 }).not.toBe(before)
+    // It ends itself where it cannot read a kind that it watches for ten minutes.
+    expect(agent?.log()).not.toMatch(/failed to list .*could not find the requested resource/i)
   })
 
   it('gets the next certificate by the one it has, without a person', { timeout: 120_000 }, async () => {
