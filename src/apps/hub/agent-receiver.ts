@@ -219,7 +219,6 @@ export class AgentReceiver implements AsyncDisposable {
       ...shared,
       ...wiring,
       ...{ members, tokens: new JoinTokens({ ...shared, namespace }), tellsMembers: place.index === 1 },
-      connections: this.credentials,
       serverRoots: () => this.#serverRoots(),
       logger: logger.child({ part: 'joins' }),
     })

@@ -358,11 +358,6 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
     }
   }
 
-  /** Whether there is a ClusterConnection by which it may be let in, as far as it is known here. */
-  isConnected(cluster: ClusterName): boolean {
-    return this.#connectionOf(cluster) !== undefined
-  }
-
   #verifyCertificate({ cluster, as }: NamedByCertificate, { fingerprint, notAfter }: PeerCertificate): Verdict {
     const isMissed = as === 'member' && !this.#options.members.counts(cluster, fingerprint)
     if (isMissed || this.#isRevoked(cluster, fingerprint)) return { refused: 'revoked' }

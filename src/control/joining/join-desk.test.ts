@@ -105,38 +105,6 @@ describe('the desk of a hub', () => {
     ])
   })
 
-  it('hands a certificate out once it lets in, and to nobody before', async () => {
-    const name = aName()
-    const connected = new Set<string>()
-    const listeners = new Set<() => void>()
-    await using desk = new HubJoins({
-      ...{ hub: hub.kube, tokens: hub.tokens, members: hub.members, clock: systemClock, logger: silentLogger },
-      ...{ clientRoots: async () => hub.authority.pem, serverRoots: () => '', record: () => undefined },
-      connections: {
-        isConnected: (cluster) => connected.has(cluster),
-        onChange: (listener) => {
-          listeners.add(listener)
-          return () => listeners.delete(listener)
-        },
-      },
-    })
-    desk.start()
-    const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
-    const steps: JoinStep[] = []
-    const asking = (async () => {
-      for await (const step of desk.ask(asked, new AbortController().signal)) steps.push(step)
-    })()
-    await expect.poll(() => steps).toHaveLength(1)
-    await accept({ hub: hub.kube, cluster: name })
-    await expect.poll(() => steps.at(-1)).toMatchObject({ kind: 'pending', message: /gets its ClusterConnection/ })
-    const waits = await hub.kube.get(managedClusters, { name })
-    expect(waits?.metadata.annotations?.[CERTIFICATES_ANNOTATION]).toBeUndefined()
-    connected.add(name)
-    for (const listener of listeners) listener()
-    await asking
-    expect(steps.at(-1)?.kind).toBe('joined')
-  })
-
   it.each([
     ['approved alone', false],
     ['accepted alone', true],

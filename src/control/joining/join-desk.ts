@@ -5,7 +5,7 @@ import { Informer, InformerIndex } from '#controller'
 import type { JoinAsked, JoinDesk, JoinStep } from '#ingest'
 import { CERTIFICATE_LIFE_ANNOTATION, certificateLifeText } from '#kinds'
 import { isKubeError, type KubeClient } from '#kube'
-import { type Clock, type ClusterName, isClusterName, minutes, seconds } from '#model'
+import { type Clock, isClusterName, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
 import { ASKED_ANNOTATION, type Asker, withAsker, withoutAsker } from './askers.ts'
 import {
@@ -49,8 +49,6 @@ export interface HubJoinsOptions {
   readonly record: (fact: JoinFact) => void
   /** who signs what agents ask for; default: the API's own signer of clients */
   readonly signer?: string
-  /** who is let in by its certificate: handed out before, it would be refused; default: every member */
-  readonly connections?: ConnectedClusters
   /** whether this process tells of members that were accepted or ended; default true */
   readonly tellsMembers?: boolean
   readonly clock: Clock
@@ -59,14 +57,6 @@ export interface HubJoinsOptions {
   readonly maxPerAddress?: number
   readonly maxInAll?: number
 }
-
-/** Clusters that have a connection, as whoever lets agents in sees them. */
-export interface ConnectedClusters {
-  isConnected(cluster: ClusterName): boolean
-  /** called with the clusters of which it may have changed, without them where any may; returns how to stop listening */
-  onChange(listener: (clusters?: ReadonlySet<string>) => void): () => void
-}
-const EVERY_MEMBER: ConnectedClusters = { isConnected: () => true, onChange: () => () => undefined }
 
 /** Undecided requests of one cluster, as OCM's own agent counts them. */
 const MAX_PENDING = 10
@@ -153,11 +143,11 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
 
   constructor(options: HubJoinsOptions) {
     this.#options = {
-      ...{ maxPerAddress: 3_072, maxInAll: 4_096, tellsMembers: true, connections: EVERY_MEMBER },
+      ...{ maxPerAddress: 3_072, maxInAll: 4_096, tellsMembers: true },
       signer: API_CLIENT_SIGNER,
       ...options,
     }
-    const { hub, members, connections, clock, logger } = this.#options
+    const { hub, members, clock, logger } = this.#options
     this.#requests = new Informer({
       ...{ kube: hub, resource: certificateRequests, labelSelector: CLUSTER_LABEL, logger, clock },
       where: ({ spec }) => MEMBER_SIGNERS.has(spec.signerName),
@@ -171,9 +161,6 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       members.onChange((cluster) => {
         this.#noteMember(cluster)
         this.#wake(cluster)
-      }),
-      connections.onChange((clusters) => {
-        for (const cluster of clusters ?? this.#waiting.keys()) this.#wake(cluster)
       }),
     ]
   }
@@ -455,7 +442,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     { request: { object, key }, uid, revocations }: Taken,
     signal: AbortSignal,
   ): AsyncIterable<JoinStep> {
-    const { members, connections, clock } = this.#options
+    const { members, clock } = this.#options
     const { cluster } = asked
     const request = object.metadata.name
     const askedAt = clock.now()
@@ -497,7 +484,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
         yield over('join_denied', message)
         return
       }
-      if (state.kind === 'signed' && isAccepted && connections.isConnected(cluster)) {
+      if (state.kind === 'signed' && isAccepted) {
         // Looked at again after it was handed out: it is the same.
         if (signed?.certificate !== state.certificate)
           signed = { certificate: state.certificate, noted: handedOutIn(state.certificate) }
@@ -629,7 +616,6 @@ function wantedWords(cluster: string, request: string, state: string, isAccepted
     return `${cluster} is accepted; its certificate must be approved on the hub: \`clusterpulse accept ${cluster} --request ${request}\`, or \`kubectl certificate approve ${request}\``
   if (!isAccepted)
     return `the certificate is approved; ManagedCluster ${cluster} must be accepted on the hub: hubAcceptsClient: true, or \`clusterpulse accept ${cluster}\``
-  if (state === 'signed') return `accepted; ${cluster} gets its ClusterConnection on the hub, by which it is let in`
   return `accepted; the certificate of request ${request} is about to be signed`
 }
 
