@@ -53,6 +53,12 @@ describe('the port at which agents find their hub', () => {
     expect(moved).toBe(0)
   })
 
+  it('is served also where it cannot be kept', async () => {
+    await rm(folder, { recursive: true })
+    const wanted = await freePort()
+    expect((await start(wanted)).address.port).toBe(wanted)
+  })
+
   it('is the one that is set where that changed, or the file is harmed', async () => {
     const [one, two] = [await freePort(), await freePort()]
     await closed((await start(one)).server)

@@ -32,7 +32,8 @@ export async function listenAtKept<T extends { readonly address: { readonly port
     return listen(0)
   })
   const { port } = server.address
-  if (port !== kept) await replaceFile(file, `${JSON.stringify({ wanted, port })}\n`)
+  // On a full disk it is not kept, and agents are served all the same: the next start writes it.
+  if (port !== kept) await replaceFile(file, `${JSON.stringify({ wanted, port })}\n`).catch(() => undefined)
   return server
 }
 
