@@ -209,7 +209,10 @@ export class AgentReceiver implements AsyncDisposable {
     await mkdir(directory, { recursive: true })
     const onMoved = () =>
       logger.warn({ port: config.port }, 'the port for agents is taken; using a free one from now on')
-    return listenAtKept(join(directory, 'port'), config.port, { listen, onMoved })
+    return listenAtKept(join(directory, 'port'), config.port, {
+      ...{ listen, onMoved, portOf: (server) => server.address.port },
+      knownTo: 'the agents of this hub',
+    })
   }
 
   #openDesk(wiring: HubJoinsWiring, members: Members): HubJoins {

@@ -26,6 +26,7 @@ import { minutes } from '#model'
 import { registrationAdmission } from '#registration'
 import type { Logger, Metrics } from '#runtime'
 import { createSealer, keptKeys, type Sealer } from '#sealing'
+import { listenAtKept } from './kept-port.ts'
 
 export const HUB_NAMESPACE = 'clusterpulse'
 /** As whom the hub itself speaks to its API: what it writes is told from what people write. */
@@ -189,7 +190,7 @@ export function unneededKeysWords({ sealer }: ControlPlane): string | undefined 
   return `Nothing of this folder is sealed with the former ${keys} ${unneeded.join(', ')} any more, but for backups and what was put aside: ${they} may go.`
 }
 
-/** The usual port, so that addresses stay; a free one where something else has it: the kubeconfig says which. */
+/** The port of before, so that addresses stay; a free one where something else has it: the kubeconfig says which. */
 async function listenWhereFree(
   server: ApiServer,
   dir: string,
@@ -213,13 +214,13 @@ async function listenWhereFree(
       maxConnections: 2048,
       tokens,
     })
-  try {
-    return await listen(port)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || port === 0) throw error
-    own.logger.warn({ port }, 'the port of the embedded Kubernetes API is taken; using a free one, see the kubeconfig')
-    return listen(0)
-  }
+  if (port === 0) return listen(port)
+  const onMoved = (taken: number) =>
+    own.logger.warn(
+      { port: taken },
+      "the port of the embedded Kubernetes API is taken; using a free one from now on, see the kubeconfig: agents of Open Cluster Management need the new address, as do others' copies of it",
+    )
+  return listenAtKept(join(dir, 'port'), port, { listen, portOf: (listener) => listener.port, onMoved })
 }
 
 const isEmpty = (folder: string): boolean => !existsSync(folder) || readdirSync(folder).length === 0

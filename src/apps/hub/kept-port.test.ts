@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../platform/runtime/testing/free-port.ts'
 import { listenAtKept } from './kept-port.ts'
 
-describe('the port at which agents find their hub', () => {
+describe('the port at which a hub is found', () => {
   let folder: string
   let moved: number
   const open = new Set<Server>()
@@ -30,8 +30,13 @@ describe('the port at which agents find their hub', () => {
     open.add(server)
     return { server, address: { port: (server.address() as AddressInfo).port } }
   }
-  const start = (wanted: number) =>
-    listenAtKept(join(folder, 'port'), wanted, { listen: at, onMoved: () => void moved++ })
+  const start = (wanted: number, knownTo = 'agents') =>
+    listenAtKept(join(folder, 'port'), wanted, {
+      listen: at,
+      portOf: (it) => it.address.port,
+      onMoved: () => void moved++,
+      ...(knownTo !== '' && { knownTo }),
+    })
 
   it('is another one where that is taken when the hub begins, and stays that one', async () => {
     const other = await at(0)
@@ -51,6 +56,17 @@ describe('the port at which agents find their hub', () => {
     await closed(other.server)
     expect((await start(wanted)).address.port).toBe(wanted)
     expect(moved).toBe(0)
+  })
+
+  it('is another one, and stays that one, where nobody was told of it', async () => {
+    const wanted = await freePort()
+    await closed((await start(wanted, '')).server)
+    const other = await at(wanted)
+    const second = await start(wanted, '')
+    expect(moved).toBe(1)
+    await closed(second.server)
+    await closed(other.server)
+    expect((await start(wanted, '')).address.port).toBe(second.address.port)
   })
 
   it('is served also where it cannot be kept', async () => {

@@ -2,37 +2,46 @@ import { readFile } from 'node:fs/promises'
 import { FleetError } from '#model'
 import { replaceFile } from '#runtime'
 
-class AgentPortTakenError extends FleetError {
-  override readonly name = 'AgentPortTakenError'
+class PortTakenError extends FleetError {
+  override readonly name = 'PortTakenError'
   readonly code = 'port_taken'
   readonly retryable = true
 }
 
+export interface KeptPortOptions<T> {
+  readonly listen: (port: number) => Promise<T>
+  readonly portOf: (server: T) => number
+  /** who knows the port, for people. Absent: nobody is lost where it has to be another one */
+  readonly knownTo?: string
+  /** @param taken the port that another program has */
+  readonly onMoved: (taken: number) => void
+}
+
 /**
- * Listens where agents find this hub. One that begins where the port is taken takes a free one; from then on it has the port it had, which its
- * members know, and waits for that.
+ * Listens where a hub is known to be. One that begins where the port is taken takes a free one; from then on it has the port it had, and where
+ * others were told of that it waits for it.
  * @param file keeps it
  * @param wanted as it is set; another one than before is a new beginning
- * @throws AgentPortTakenError
+ * @throws PortTakenError
  */
-export async function listenAtKept<T extends { readonly address: { readonly port: number } }>(
+export async function listenAtKept<T>(
   file: string,
   wanted: number,
-  { listen, onMoved }: { readonly listen: (port: number) => Promise<T>; readonly onMoved: () => void },
+  { listen, portOf, knownTo, onMoved }: KeptPortOptions<T>,
 ): Promise<T> {
   const kept = await keptPort(file, wanted)
   const server = await listen(kept ?? wanted).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    if (kept !== undefined)
-      throw new AgentPortTakenError(
-        `port ${kept}, where the agents of this hub find it, is taken by another program: end that one; this is tried again`,
+    if (kept !== undefined && knownTo !== undefined)
+      throw new PortTakenError(
+        `port ${kept}, where ${knownTo} find it, is taken by another program: end that one; this is tried again`,
         { cause: error },
       )
-    onMoved()
+    onMoved(kept ?? wanted)
     return listen(0)
   })
-  const { port } = server.address
-  // On a full disk it is not kept, and agents are served all the same: the next start writes it.
+  const port = portOf(server)
+  // On a full disk it is not kept, and everybody is served all the same: the next start writes it.
   if (port !== kept) await replaceFile(file, `${JSON.stringify({ wanted, port })}\n`).catch(() => undefined)
   return server
 }

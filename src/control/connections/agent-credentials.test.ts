@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { memberGroup, memberUser } from '#authority'
 import { MemoryCatalog } from '#catalog'
 import { type KubeClient, secrets } from '#kube'
 import { compileMetricSource } from '#metricsource'
@@ -279,6 +280,23 @@ for (const { title, skip, open } of apis) {
       await credentials.revoke(cluster)
       await until(() => expect(credentials.check(cluster, token)).toBeUndefined())
       expect(credentials.verify({ certificate: certificate(cluster), address })).toEqual(refused('revoked'))
+    })
+
+    it('asks a member to come back whose connection is still being made, and no stranger', async () => {
+      const accepted = { counts: () => true, fault: () => undefined, onAccessChange: () => () => undefined }
+      const credentials = await aVerifier({ members: accepted })
+      const cluster = aName()
+      const shown = {
+        certificate: certificate(cluster, {
+          commonName: memberUser({ cluster, agent: 'a' }),
+          organizations: [memberGroup(cluster)],
+        }),
+        address,
+      }
+      expect(credentials.verify(shown)).toEqual(refused('not_yet'))
+      expect(credentials.verify({ certificate: certificate(cluster), address })).toEqual(refused('unknown'))
+      await declare(kube, cluster)
+      await until(() => expect(credentials.verify(shown)).toHaveProperty('peer'))
     })
 
     it("takes the connection's own token for collectors of the original: in push mode, unshared, where that is allowed", async () => {

@@ -361,7 +361,8 @@ export class AgentCredentials implements PeerVerifier, AsyncDisposable {
   #verifyCertificate({ cluster, as }: NamedByCertificate, { fingerprint, notAfter }: PeerCertificate): Verdict {
     const isMissed = as === 'member' && !this.#options.members.counts(cluster, fingerprint)
     if (isMissed || this.#isRevoked(cluster, fingerprint)) return { refused: 'revoked' }
-    if (!this.#connectionOf(cluster)) return { refused: 'unknown' }
+    // A member has its certificate a moment before the connection that acceptance makes.
+    if (!this.#connectionOf(cluster)) return { refused: as === 'member' ? 'not_yet' : 'unknown' }
     if (!this.#speaks(cluster)) return { refused: 'revoked' }
     if (notAfter <= this.#options.clock.now()) return { refused: 'expired' }
     if (this.#certificates.size < MAX_CERTIFICATES) this.#certificates.set(fingerprint, notAfter)

@@ -23,6 +23,8 @@ function nextStep(code: string, { cluster, hasToken }: Addressee): string {
       return 'update the older of the two'
     case 'not_connected':
       return hasToken ? `on the hub, \`clusterpulse connect ${cluster} --bearer-token\` makes one` : stands(cluster)
+    case 'not_yet':
+      return `should this last: ${stands(cluster)}`
     default:
       return ''
   }

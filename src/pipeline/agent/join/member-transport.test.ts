@@ -1,8 +1,13 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createSecureServer } from 'node:http2'
 import { createServer as createPlainServer, type Server as PlainServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createServer, type Server } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { decodeResponse } from '#wire'
 import { TestAuthority } from '../../ingest/stream/test/certificates.ts'
+import { aHub } from '../../ingest/stream/test/hub.ts'
 import { LinkError } from '../errors.ts'
 import { memberTransport } from './member-transport.ts'
 
@@ -60,6 +65,48 @@ describe('a member that its hub does not serve', () => {
     why = 'the certificate of this agent is revoked; the cluster must join anew'
     for (let attempt = 0; attempt < 3; attempt++) expect(await said(transport)).toBe(why)
     expect(refused).toBe(4)
+  })
+
+  it('comes back to a hub that makes its connection, and asks nothing', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'member-transport-'))
+    const [certFile, keyFile, clientCaFile] = ['tls.crt', 'tls.key', 'ca.crt'].map((name) => join(directory, name)) as [
+      string,
+      string,
+      string,
+    ]
+    const [server, client] = [await authority.sign('hub', 'server'), await authority.sign('west', 'client')]
+    await Promise.all([
+      writeFile(certFile, server.cert),
+      writeFile(keyFile, server.key),
+      writeFile(clientCaFile, authority.pem),
+    ])
+    await using served = await aHub({ tls: { certFile, keyFile, clientCaFile } })
+    const { host, port } = served.server.address
+    const of = ends(`${host}:${port}`)
+    let asked = 0
+    const transport = memberTransport(() => ({ ...of(), key: client.key, certificate: client.cert }), {
+      onRefused: () => asked++,
+    })
+    const goodbyes = async () => {
+      await using link = await transport.open(new AbortController().signal)
+      const said: string[] = []
+      try {
+        for await (const bytes of link.messages) {
+          const { payload } = decodeResponse(bytes)
+          said.push(payload.case === 'goodbye' ? payload.value.code : `${payload.case}`)
+        }
+      } catch (error) {
+        expect(error).toBeInstanceOf(LinkError)
+      }
+      return said
+    }
+    served.credentials.refuse('west', 'not_yet')
+    expect(await goodbyes()).toEqual(['not_yet'])
+    expect(asked).toBe(0)
+    served.credentials.refuse('west', 'expired')
+    expect(await goodbyes()).toEqual(['unauthenticated'])
+    expect(asked).toBe(1)
+    await rm(directory, { recursive: true })
   })
 
   it('is not told an old answer where nothing answers', async () => {

@@ -108,6 +108,9 @@ const isRefusal = ({ fault }: LinkError): boolean => fault === 'ended' || fault 
 /** Goodbyes of a hub that may not serve us again: it no longer takes the certificate, or monitors the cluster. */
 const ENDS: ReadonlySet<string> = new Set(['revoked', 'not_connected'])
 
+/** Goodbye of a hub that knows us, and serves us in a moment. */
+const NOT_YET = 'not_yet'
+
 /** Says how the hub meets us. */
 function watched(link: Link, { onWelcome, onRefused, why }: MemberTransportOptions): Link {
   let isMet = false
@@ -119,6 +122,7 @@ function watched(link: Link, { onWelcome, onRefused, why }: MemberTransportOptio
     try {
       for await (const bytes of link.messages) {
         const { payload } = decodeResponse(bytes)
+        if (payload.case === 'goodbye' && payload.value.code === NOT_YET) isMet = true // nothing to ask about
         if (isMet && payload.case === 'goodbye' && ENDS.has(payload.value.code)) onRefused?.('revoked')
         meets(payload.case === 'welcome')
         yield bytes

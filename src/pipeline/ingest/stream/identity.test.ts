@@ -27,6 +27,14 @@ describe('who speaks', () => {
     expect(hub.server.agents.facts('west')).toBeUndefined()
   })
 
+  it('says to one whose connection is still being made that it is, and when to come back', async () => {
+    await using hub = await aHub()
+    hub.credentials.refuse('early-token', 'not_yet')
+    await using client = new StreamClient({ address: hub.server.address, token: 'early-token' })
+    expect(await client.next('goodbye')).toMatchObject({ code: 'not_yet', retryAfterMs: 500 })
+    expect(await client.ended()).toMatchObject({ code: 14 })
+  })
+
   it('takes the token of the registration where the call showed none', async () => {
     await using hub = await aHub()
     await using client = new StreamClient({ address: hub.server.address })

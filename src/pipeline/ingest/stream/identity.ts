@@ -22,7 +22,7 @@ export class Identity {
   /** By what the call showed; undefined: the registration must. @returns why the stream ends, as do the others */
   present(verdict: Verdict | undefined): Farewell | undefined {
     if (!verdict) return undefined
-    if ('refused' in verdict) return unauthenticated
+    if ('refused' in verdict) return verdict.refused === 'not_yet' ? notYet : unauthenticated
     return this.#enter(verdict.peer)
   }
 
@@ -70,6 +70,14 @@ const unauthenticated: Farewell = {
   status: grpcStatus.unauthenticated,
   code: 'unauthenticated',
   message: 'the credential is not accepted',
+}
+
+/** Of one that may hear it: its certificate counts. */
+const notYet: Farewell = {
+  status: grpcStatus.unavailable,
+  code: 'not_yet',
+  message: 'the hub accepts this member and makes its connection, which takes a moment',
+  retryAfterMs: 500,
 }
 
 export const notConnected = (cluster: ClusterName): Farewell => ({

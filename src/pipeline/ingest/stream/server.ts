@@ -306,7 +306,7 @@ export class AgentServer implements AsyncDisposable {
 
   #noted(presented: Presented, verdict: Verdict): Verdict {
     // Why stays here: the other end learns nothing.
-    if ('refused' in verdict)
+    if ('refused' in verdict && verdict.refused !== 'not_yet')
       this.#logger.warn({ address: presented.address, refused: verdict.refused }, 'a credential was not accepted')
     return verdict
   }

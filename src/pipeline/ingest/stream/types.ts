@@ -9,9 +9,10 @@ export interface Peer {
   readonly credential: string
 }
 
+/** `not_yet`: its credential is good, and its connection is still being made */
 export type Verdict =
   | { readonly peer: Peer }
-  | { readonly refused: 'no_credential' | 'unknown' | 'expired' | 'revoked' }
+  | { readonly refused: 'no_credential' | 'unknown' | 'expired' | 'revoked' | 'not_yet' }
 
 /** Knows the credentials of agents. Implemented by control/connections over Secrets of the hub. Comparisons take constant time. */
 export interface PeerVerifier {

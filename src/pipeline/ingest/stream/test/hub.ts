@@ -20,7 +20,7 @@ export class TestCredentials implements PeerVerifier {
     this.#tokens.set(token, { peer: { cluster: parseClusterName(cluster), method, credential: token.slice(0, 4) } })
   }
 
-  refuse(token: string, refused: 'expired' | 'revoked'): void {
+  refuse(token: string, refused: 'expired' | 'revoked' | 'not_yet'): void {
     this.#tokens.set(token, { refused })
     for (const listener of this.#listeners) listener()
   }
