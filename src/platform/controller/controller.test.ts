@@ -279,7 +279,7 @@ describe('LeaderElection', () => {
   const holder = () => spec()?.holderIdentity
 
   /** A candidate, and how often it led; two that lead at once are noticed. */
-  function aCandidate(identity: string, leaders: Set<string>, client = kube) {
+  function aCandidate(identity: string, leaders: Set<string>, client = kube, logger = silentLogger) {
     const stop = new AbortController()
     const turns: string[] = []
     const election = new LeaderElection({
@@ -287,7 +287,7 @@ describe('LeaderElection', () => {
       namespace: NAMESPACE,
       name: 'lock',
       identity,
-      logger: silentLogger,
+      logger,
       ...fast,
     })
     const ended = election.run(async (signal) => {
@@ -341,6 +341,41 @@ describe('LeaderElection', () => {
     }
     await a.stop()
     await b.stop()
+  })
+
+  it('gives up on an API server that hangs, and leads by no answer that came late', async () => {
+    const leaders = new Set<string>()
+    let hung = 0
+    let late = 0
+    // The first question is never answered, and the first claim so late that it would be over before it is renewed.
+    const slow = new Proxy(kube, {
+      get(target, name) {
+        if (name === 'get' && hung === 0)
+          return (_: unknown, __: unknown, signal: AbortSignal) => {
+            hung++
+            return new Promise((_resolve, reject) =>
+              signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
+            )
+          }
+        if (name === 'create' && late === 0)
+          return async (...args: Parameters<KubeClient['create']>) => {
+            late++
+            const made = await target.create(...args)
+            await new Promise((resolve) => setTimeout(resolve, fast.renewDeadlineMs - 30))
+            return made
+          }
+        const value = Reflect.get(target, name) as unknown
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value
+      },
+    })
+    const warned: string[] = []
+    const logger = { ...silentLogger, warn: (_: object, said: string) => warned.push(said) } as typeof silentLogger
+    const a = aCandidate('a', leaders, slow, logger)
+    await until(() => expect(a.turns).toEqual(['a']))
+    const renewed = spec()?.renewTime
+    await until(() => expect(spec()?.renewTime).not.toBe(renewed))
+    expect([hung, late, a.turns, warned.filter((one) => one.includes('lost'))]).toEqual([1, 1, ['a'], []])
+    await a.stop()
   })
 
   it('stops leading at once when another took the lease', async () => {

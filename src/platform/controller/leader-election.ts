@@ -75,13 +75,16 @@ export class LeaderElection {
    * nothing else is done before it has. Ends with the signal, giving the lease back.
    */
   async run(lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { clock, retryMs, random, logger, identity, name } = this.#options
+    const { clock, retryMs, renewDeadlineMs, random, logger, identity, name } = this.#options
     while (!signal.aborted) {
       const since = clock.now()
-      if ((await this.#try(signal)) !== 'ours') {
+      // An API server that hangs is asked again: it may be another one by then, and the answer too old to lead by.
+      if ((await this.#within(renewDeadlineMs, signal)) !== 'ours') {
         await clock.sleep(Math.round(retryMs * (1 + 0.2 * random())), signal)
         continue
       }
+      // Ours, and soon over: it is renewed before anything leads by it.
+      if (clock.now() - since > renewDeadlineMs / 2) continue
       logger.info({ identity, lease: name }, 'leading')
       await this.#lead(lead, since, signal)
       if (!signal.aborted) logger.warn({ identity, lease: name }, 'lost the lease; no longer leading')
