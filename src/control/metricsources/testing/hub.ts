@@ -1,73 +1,16 @@
-import { randomUUID } from 'node:crypto'
-import { expect, vi } from 'vitest'
-import { type ApiObject, ApiServer, listenApi } from '#apiserver'
 import { type MetricSourceSpec, type MetricSourceStatus, metricSource } from '#kinds'
-import { createKubeClient, customResourceDefinitions, type KubeClient, type KubeObject, namespaces, whole } from '#kube'
-import { noRealApiServer, startRealApiServer } from '../../../../test/real-apiserver.ts'
+import type { KubeObject } from '#kube'
+import { type HubApi, hubApis, until } from '../../../../test/hub-apis.ts'
 import { metricSourceResource } from '../source-resource.ts'
 
 export const NAMESPACE = 'clusterpulse'
 
-/** An API server with the kind MetricSource and the hub's namespace. */
-export interface TestHub extends AsyncDisposable {
-  readonly kube: KubeClient
-}
-
-/** The same promises on both: title, how to open, and whether it is here. */
-export const hubs: readonly {
-  readonly title: string
-  readonly skip: boolean
-  readonly open: () => Promise<TestHub>
-}[] = [
-  { title: 'the embedded API', skip: false, open: anEmbeddedHub },
-  {
-    title: `a real kube-apiserver${noRealApiServer() ? ` (skipped: ${noRealApiServer()})` : ''}`,
-    skip: noRealApiServer() !== undefined && process.env.CI_REQUIRE_ALL !== '1',
-    open: aRealHub,
-  },
-]
-
-export async function anEmbeddedHub(): Promise<TestHub> {
-  const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'hub' })
-  await server.objects.put(metricSource.crd() as unknown as ApiObject)
-  for (const name of [NAMESPACE, 'elsewhere'])
-    await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
-  const token = randomUUID()
-  const listener = await listenApi({
-    tokens: [{ token, user: 'hub', groups: ['system:masters'] }],
-    mounts: new Map([['', server]]),
-  })
-  const credentials = { kind: 'token' as const, token }
-  const access = { server: listener.url, ca: listener.caPem, verifyTls: true, credentials }
-  const kube = createKubeClient(access, { qps: 5_000, burst: 10_000 })
-  return {
-    kube,
-    async [Symbol.asyncDispose]() {
-      await kube[Symbol.asyncDispose]()
-      await listener[Symbol.asyncDispose]()
-      await server[Symbol.asyncDispose]()
-    },
-  }
-}
-
-async function aRealHub(): Promise<TestHub> {
-  const server = await startRealApiServer()
-  if (!server) throw new Error('no real kube-apiserver')
-  const kube = createKubeClient(server.access)
-  await kube.create(customResourceDefinitions, metricSource.crd() as unknown as KubeObject)
-  for (const name of [NAMESPACE, 'elsewhere']) await kube.create(whole(namespaces), { metadata: { name } })
-  await vi.waitFor(async () => expect(await kube.listAll(metricSourceResource)).toEqual([]), {
-    timeout: 20_000,
-    interval: 50,
-  })
-  return {
-    kube,
-    async [Symbol.asyncDispose]() {
-      await kube[Symbol.asyncDispose]()
-      await server.stop()
-    },
-  }
-}
+export type TestHub = HubApi
+export const { both: hubs, anEmbedded: anEmbeddedHub } = hubApis({
+  kinds: [metricSource],
+  namespaces: [NAMESPACE, 'elsewhere'],
+})
+export { until }
 
 /** A source over disks with some parts as given. */
 export const aSpec = (over: Partial<MetricSourceSpec> = {}): MetricSourceSpec => ({
@@ -119,7 +62,3 @@ export async function statusOf({ kube }: TestHub, name: string): Promise<MetricS
 
 export const conditionOf = ({ conditions = [] }: MetricSourceStatus, type: string) =>
   conditions.find((one) => one.type === type)
-
-/** Waits until it holds. */
-export const until = (check: () => Promise<void> | void): Promise<void> =>
-  vi.waitFor(check, { timeout: 20_000, interval: 20 })

@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto'
-import { vi } from 'vitest'
-import { type ApiObject, ApiServer, listenApi } from '#apiserver'
 import { type Condition, Manager } from '#controller'
 import {
   clusterConnection,
@@ -12,19 +9,10 @@ import {
   manifestWork,
   ocmAdmission,
 } from '#kinds'
-import {
-  createKubeClient,
-  customResourceDefinitions,
-  isKubeError,
-  type KubeClient,
-  type KubeObject,
-  namespaces,
-  type Resource,
-  whole,
-} from '#kube'
+import { isKubeError, type KubeClient, type Resource } from '#kube'
 import type { Clock } from '#model'
 import { silentLogger } from '#runtime'
-import { noRealApiServer, startRealApiServer } from '../../../../test/real-apiserver.ts'
+import { type HubApi, hubApis, until } from '../../../../test/hub-apis.ts'
 import { type RegistrationOptions, registrationReconcilers } from '../controllers.ts'
 import { type ManagedCluster, managedClusters } from '../objects.ts'
 import { SomeFleet } from './fleet.ts'
@@ -35,70 +23,12 @@ const kinds: readonly Kind<unknown, unknown>[] = [
   ...[managedClusterAddOn, manifestWork],
 ]
 
-/** An API server as a hub's, with its kinds. */
-export interface TestApi extends AsyncDisposable {
-  readonly kube: KubeClient
-}
-
-/** The same promises on both: title, how to open, and whether it is here. */
-export const apis: readonly {
-  readonly title: string
-  readonly skip: boolean
-  readonly open: () => Promise<TestApi>
-}[] = [
-  { title: 'the embedded API', skip: false, open: anEmbeddedApi },
-  {
-    title: `a real kube-apiserver${noRealApiServer() ? ` (skipped: ${noRealApiServer()})` : ''}`,
-    skip: noRealApiServer() !== undefined && process.env.CI_REQUIRE_ALL !== '1',
-    open: aRealApi,
-  },
-]
-
-export async function anEmbeddedApi(): Promise<TestApi> {
-  const server = await ApiServer.open({
-    ...{ storage: { kind: 'memory' }, name: 'hub', defaultRoles: true },
-    ...{ admission: ocmAdmission, converters: kinds.flatMap(({ converters }) => converters) },
-  })
-  for (const kind of kinds) await server.objects.put(kind.crd({ converts: true }) as unknown as ApiObject)
-  await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB_NAMESPACE } })
-  const token = randomUUID()
-  const listener = await listenApi({
-    tokens: [{ token, user: 'hub', groups: ['system:masters'] }],
-    mounts: new Map([['', server]]),
-  })
-  const credentials = { kind: 'token' as const, token }
-  const kube = createKubeClient({ server: listener.url, ca: listener.caPem, verifyTls: true, credentials })
-  return {
-    kube,
-    async [Symbol.asyncDispose]() {
-      await kube[Symbol.asyncDispose]()
-      await listener[Symbol.asyncDispose]()
-      await server[Symbol.asyncDispose]()
-    },
-  }
-}
-
-async function aRealApi(): Promise<TestApi> {
-  const server = await startRealApiServer()
-  if (!server) throw new Error('no real kube-apiserver')
-  const kube = createKubeClient(server.access)
-  for (const kind of kinds) await kube.create(customResourceDefinitions, kind.crd() as unknown as KubeObject)
-  await kube.create(whole(namespaces), { metadata: { name: HUB_NAMESPACE } })
-  await vi.waitFor(
-    async () => {
-      for (const { group, version, plural, kind } of kinds)
-        await kube.listAll({ group, version, plural, kind, namespaced: false })
-    },
-    { timeout: 20_000, interval: 50 },
-  )
-  return {
-    kube,
-    async [Symbol.asyncDispose]() {
-      await kube[Symbol.asyncDispose]()
-      await server.stop()
-    },
-  }
-}
+export type TestApi = HubApi
+export const { both: apis, anEmbedded: anEmbeddedApi } = hubApis({
+  kinds,
+  embedded: { defaultRoles: true, admission: ocmAdmission },
+})
+export { until }
 
 /** A hub that looks after members. */
 export interface TestHub extends AsyncDisposable {
@@ -188,7 +118,3 @@ export async function may(
   const answer = await kube.request('POST', path, { body, contentType: 'application/json' })
   return (answer as { status: { allowed: boolean } }).status.allowed
 }
-
-/** Waits until it holds. */
-export const until = (check: () => Promise<void> | void): Promise<void> =>
-  vi.waitFor(check, { timeout: 20_000, interval: 20 })

@@ -1,84 +1,21 @@
-import { randomUUID } from 'node:crypto'
-import { expect, vi } from 'vitest'
-import { type ApiObject, ApiServer, listenApi } from '#apiserver'
 import { type Condition, Manager } from '#controller'
 import { type RegistryConnectionSpec, type RegistryConnectionStatus, registryConnection } from '#kinds'
-import {
-  createKubeClient,
-  customResourceDefinitions,
-  type KubeClient,
-  type KubeObject,
-  namespaces,
-  secrets,
-  whole,
-} from '#kube'
+import { type KubeClient, type KubeObject, secrets } from '#kube'
 import { MemoryRegistries, type RegistryStore } from '#registry'
 import { type Logger, silentLogger } from '#runtime'
-import { noRealApiServer, startRealApiServer } from '../../../../test/real-apiserver.ts'
+import { type HubApi, hubApis, until } from '../../../../test/hub-apis.ts'
 import { ManualClock } from '../../../platform/controller/testing/manual-clock.ts'
 import { registryReconcilers } from '../controllers.ts'
 import { registryResource } from '../registry-resource.ts'
 
 export const NAMESPACE = 'clusterpulse'
 
-export interface TestApi extends AsyncDisposable {
-  readonly kube: KubeClient
-}
-
-/** The same promises on both: title, how to open, and whether it is here. */
-export const apis: readonly {
-  readonly title: string
-  readonly skip: boolean
-  readonly open: () => Promise<TestApi>
-}[] = [
-  { title: 'the embedded API', skip: false, open: anEmbeddedApi },
-  {
-    title: `a real kube-apiserver${noRealApiServer() ? ` (skipped: ${noRealApiServer()})` : ''}`,
-    skip: noRealApiServer() !== undefined && process.env.CI_REQUIRE_ALL !== '1',
-    open: aRealApi,
-  },
-]
-
-export async function anEmbeddedApi(): Promise<TestApi> {
-  const server = await ApiServer.open({ storage: { kind: 'memory' }, name: 'hub' })
-  await server.objects.put(registryConnection.crd() as unknown as ApiObject)
-  for (const name of [NAMESPACE, 'elsewhere'])
-    await server.objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
-  const token = randomUUID()
-  const listener = await listenApi({
-    tokens: [{ token, user: 'hub', groups: ['system:masters'] }],
-    mounts: new Map([['', server]]),
-  })
-  const credentials = { kind: 'token' as const, token }
-  const kube = createKubeClient({ server: listener.url, ca: listener.caPem, verifyTls: true, credentials })
-  return {
-    kube,
-    async [Symbol.asyncDispose]() {
-      await kube[Symbol.asyncDispose]()
-      await listener[Symbol.asyncDispose]()
-      await server[Symbol.asyncDispose]()
-    },
-  }
-}
-
-async function aRealApi(): Promise<TestApi> {
-  const server = await startRealApiServer()
-  if (!server) throw new Error('no real kube-apiserver')
-  const kube = createKubeClient(server.access)
-  await kube.create(customResourceDefinitions, registryConnection.crd() as unknown as KubeObject)
-  for (const name of [NAMESPACE, 'elsewhere']) await kube.create(whole(namespaces), { metadata: { name } })
-  await vi.waitFor(async () => expect(await kube.listAll(registryResource)).toEqual([]), {
-    timeout: 20_000,
-    interval: 50,
-  })
-  return {
-    kube,
-    async [Symbol.asyncDispose]() {
-      await kube[Symbol.asyncDispose]()
-      await server.stop()
-    },
-  }
-}
+export type TestApi = HubApi
+export const { both: apis, anEmbedded: anEmbeddedApi } = hubApis({
+  kinds: [registryConnection],
+  namespaces: [NAMESPACE, 'elsewhere'],
+})
+export { until }
 
 /** A hub that watches registries, with time that stands still until a test moves it. */
 export interface TestHub extends AsyncDisposable {
@@ -168,7 +105,3 @@ export async function statusOf({ kube }: Pick<TestHub, 'kube'>, name: string): P
 
 export const condition = (status: RegistryConnectionStatus, type: string): Condition | undefined =>
   ((status.conditions ?? []) as readonly Condition[]).find((one) => one.type === type)
-
-/** Waits until it holds. */
-export const until = (check: () => Promise<void> | void): Promise<void> =>
-  vi.waitFor(check, { timeout: 20_000, interval: 20 })
