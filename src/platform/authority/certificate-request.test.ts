@@ -1,12 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CertificateRequestError, parseCertificateRequest } from './index.ts'
-import { aRequest, openssl, opensslRequest } from './test/requests.ts'
+import { aRequest, openssl, opensslRequest, subjectOfMember } from './test/requests.ts'
 
 const EAST = '/O=system:open-cluster-management:east/CN=system:open-cluster-management:east:one'
 const derOf = (pem: string): Buffer => Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64')
 const pemOf = (der: Buffer): string =>
   `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`
+
+/** The blocks that a lenient reader could find, wherever they begin. */
+const anyBlocks = (text: string): Buffer[] =>
+  [...text.matchAll(/-----BEGIN CERTIFICATE REQUEST-----([^-]*)-----END CERTIFICATE REQUEST-----/g)].map(
+    ([, body = '']) => Buffer.from(body, 'base64'),
+  )
 
 describe('a certificate request', () => {
   const sorts: readonly [what: string, key: string[], digest: string][] = [
@@ -46,9 +52,75 @@ describe('a certificate request', () => {
     ['no PEM', 'hello'],
     ['a certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
     ['a block without an end', '-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n'],
-    ['a block that is no base64', '-----BEGIN CERTIFICATE REQUEST-----\n!!!!\n-----END CERTIFICATE REQUEST-----\n'],
   ])('is not %s', (_, text) => {
     expect(() => parseCertificateRequest(text)).toThrow('PEM block type must be CERTIFICATE REQUEST')
+  })
+
+  it('is the only block that any reader could find', async () => {
+    const [own, other] = [(await aRequest()).pem, (await aRequest(subjectOfMember('west', 'a'))).pem]
+    const block = own.trimEnd()
+    const [begin = '', ...lines] = block.split('\n')
+    const end = lines.pop() ?? ''
+    expect(parseCertificateRequest(block).subject).toHaveLength(2)
+    expect(parseCertificateRequest(`${block.replaceAll('\n', '\r\n')}\r\n\n`).subject).toHaveLength(2)
+    for (const text of [
+      `x${own}${other}`,
+      ` ${own}${other}`,
+      `${block}x\n${other}`,
+      `${begin}${lines.join('\n')}\n${end}\n${other}`,
+      `${begin}\n${lines.join('')}${end}\n${other}`,
+      `${own}${other}`,
+      `${own}x`,
+      `${other.replace('-----END', '----END')}${own}`,
+      `${begin}\n${own}`,
+      `${begin}\nProc-Type: 4,ENCRYPTED\n\n${lines.join('\n')}\n${end}\n`,
+      `${begin}\n${lines.join(' \n')}\n${end}\n`,
+      `${begin}\n!!!!\n${end}\n`,
+      `${begin}\n${lines.join('\n')}==\n${end}\n`,
+    ])
+      expect(() => parseCertificateRequest(text), text).toThrow(CertificateRequestError)
+  })
+
+  it('is read only where the most lenient reader finds the same block and no other, whatever is put around it', async () => {
+    const [own, other] = [(await aRequest()).pem, (await aRequest(subjectOfMember('west', 'a'))).pem]
+    const piece = fc.constantFrom(
+      ...[
+        own,
+        other,
+        own.trimEnd(),
+        other.trimEnd(),
+        '-----BEGIN CERTIFICATE REQUEST-----',
+        '-----',
+        'x',
+        ' ',
+        '\n',
+        '\r',
+      ],
+      ...[
+        '\t',
+        'a: b\n',
+        '-----END CERTIFICATE REQUEST-----',
+        '-----BEGIN X-----\n',
+        '-----END X-----\n',
+        '\u000b',
+        '\0',
+      ],
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { minLength: 1, maxLength: 6 }), (pieces) => {
+        const text = pieces.join('')
+        let read: string
+        try {
+          read = parseCertificateRequest(text).spki.toString('hex')
+        } catch {
+          return
+        }
+        const [first, ...more] = anyBlocks(text)
+        expect(more).toEqual([])
+        expect(first?.toString('hex')).toContain(read)
+      }),
+      { numRuns: 2_000 },
+    )
   })
 
   it('of more than 16 KiB is refused before it is read', () => {

@@ -46,8 +46,8 @@ const SIGNATURES: Readonly<Record<string, readonly [key: string, digest: string 
 const readLately = new LRUCache<string, CertificateRequest>({ max: 512 })
 
 /**
- * Reads the first PEM block of a text as a certificate request and checks its signature.
- * @throws CertificateRequestError where it is too long, is none, is not DER, or its signature is not made with its key
+ * Reads the one PEM block of a text as a certificate request and checks its signature.
+ * @throws CertificateRequestError where it is too long, is none, not the only one, is not DER, or its signature is not made with its key
  */
 export function parseCertificateRequest(pem: string | Uint8Array): CertificateRequest {
   if (pem.length > MAX_REQUEST_BYTES)
@@ -57,7 +57,7 @@ export function parseCertificateRequest(pem: string | Uint8Array): CertificateRe
   const text = typeof pem === 'string' ? pem : Buffer.from(pem).toString('latin1')
   const known = readLately.get(text)
   if (known) return known
-  const der = firstBlock(text)
+  const der = onlyBlock(text)
   try {
     const request = read(der)
     readLately.set(text, request)
@@ -68,15 +68,22 @@ export function parseCertificateRequest(pem: string | Uint8Array): CertificateRe
   }
 }
 
-function firstBlock(text: string): Buffer {
-  const fault = () => new CertificateRequestError('PEM block type must be CERTIFICATE REQUEST')
-  const [BEGIN, END] = ['-----BEGIN CERTIFICATE REQUEST-----', '-----END CERTIFICATE REQUEST-----']
+const [BEGIN, END] = ['-----BEGIN CERTIFICATE REQUEST-----', '-----END CERTIFICATE REQUEST-----']
+const ONE_BLOCK = new RegExp(`(?:^|\\n)${BEGIN}\\r?\\n((?:[A-Za-z0-9+/]+={0,2}\\r?\\n)+)${END}\\s*$`)
+
+/** Who signs may look for another block than we do, so there is one, in the form that every reader takes for one. */
+function onlyBlock(text: string): Buffer {
   const begin = text.indexOf('-----BEGIN ')
-  if (begin < 0 || !text.startsWith(BEGIN, begin)) throw fault()
-  const end = text.indexOf(END, begin)
-  const body = text.slice(begin + BEGIN.length, end).replace(/\s/g, '')
-  if (end < 0 || body === '' || body.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(body)) throw fault()
-  return Buffer.from(body, 'base64')
+  const body = ONE_BLOCK.exec(text)?.[1]?.replace(/[\r\n]/g, '') ?? ''
+  if (begin < 0 || !text.startsWith(BEGIN, begin) || !text.includes(END, begin))
+    throw new CertificateRequestError('PEM block type must be CERTIFICATE REQUEST')
+  const der = Buffer.from(body, 'base64')
+  // Words may stand before it, as openssl -text has them, and no dashes.
+  if (body === '' || der.toString('base64') !== body || text.split('-----').length !== 5)
+    throw new CertificateRequestError(
+      'the certificate request must be one PEM block, its first and last line and each line of base64 by itself, with nothing behind it',
+    )
+  return der
 }
 
 function read(der: Buffer): CertificateRequest {
