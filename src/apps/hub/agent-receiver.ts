@@ -141,6 +141,7 @@ export class AgentReceiver implements AsyncDisposable {
       (attempt) =>
         this.#listen().catch((error: unknown) => {
           this.#fault = FleetError.from(error).message
+          void this.#options.ingester().agentsKeptOut()
           if (attempt % 10 === 0) logger.error({ err: error }, 'agents cannot be received yet')
           throw error
         }),
@@ -207,10 +208,16 @@ export class AgentReceiver implements AsyncDisposable {
     if (config.tls.mode !== 'own' || config.port === 0) return listen(config.port)
     const directory = join(dataDir, 'ingester')
     await mkdir(directory, { recursive: true })
-    const onMoved = () =>
-      logger.warn({ port: config.port }, 'the port for agents is taken; using a free one from now on')
-    return listenAtKept(join(directory, 'port'), config.port, {
-      ...{ listen, onMoved, portOf: (server) => server.address.port },
+    const file = join(directory, 'port')
+    const onElsewhere = (port: number, since: 'now' | 'before') =>
+      logger.warn(
+        { wanted: config.port, port, file },
+        since === 'now'
+          ? 'the port for agents is taken; a free one is theirs from now on'
+          : 'agents find this hub at another port than is set, which was taken when it began: to use that one, delete the file and let agents join anew',
+      )
+    return listenAtKept(file, config.port, {
+      ...{ listen, onElsewhere, portOf: (server) => server.address.port },
       knownTo: 'the agents of this hub',
     })
   }

@@ -215,12 +215,15 @@ async function listenWhereFree(
       tokens,
     })
   if (port === 0) return listen(port)
-  const onMoved = (taken: number) =>
+  const file = join(dir, 'port')
+  const onElsewhere = (at: number, since: 'now' | 'before') =>
     own.logger.warn(
-      { port: taken },
-      "the port of the embedded Kubernetes API is taken; using a free one from now on, see the kubeconfig: agents of Open Cluster Management need the new address, as do others' copies of it",
+      { wanted: port, port: at, file },
+      since === 'now'
+        ? "the port of the embedded Kubernetes API is taken; it has a free one from now on, see the kubeconfig: agents of Open Cluster Management need the new address, as do others' copies of it"
+        : 'the embedded Kubernetes API is at another port than is set, which was taken before: to use that one, delete the file and start anew',
     )
-  return listenAtKept(join(dir, 'port'), port, { listen, portOf: (listener) => listener.port, onMoved })
+  return listenAtKept(file, port, { listen, portOf: (listener) => listener.port, onElsewhere })
 }
 
 const isEmpty = (folder: string): boolean => !existsSync(folder) || readdirSync(folder).length === 0

@@ -13,8 +13,8 @@ export interface KeptPortOptions<T> {
   readonly portOf: (server: T) => number
   /** who knows the port, for people. Absent: nobody is lost where it has to be another one */
   readonly knownTo?: string
-  /** @param taken the port that another program has */
-  readonly onMoved: (taken: number) => void
+  /** It is another one than is set, because that was taken: now, or when it was chosen. */
+  readonly onElsewhere: (port: number, since: 'now' | 'before') => void
 }
 
 /**
@@ -27,24 +27,29 @@ export interface KeptPortOptions<T> {
 export async function listenAtKept<T>(
   file: string,
   wanted: number,
-  { listen, portOf, knownTo, onMoved }: KeptPortOptions<T>,
+  { listen, portOf, knownTo, onElsewhere }: KeptPortOptions<T>,
 ): Promise<T> {
   const kept = await keptPort(file, wanted)
-  const server = await listen(kept ?? wanted).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    if (kept !== undefined && knownTo !== undefined)
-      throw new PortTakenError(
-        `port ${kept}, where ${knownTo} find it, is taken by another program: end that one; this is tried again`,
-        { cause: error },
-      )
-    onMoved(kept ?? wanted)
-    return listen(0)
+  const server = await unlessTaken(listen(kept ?? wanted), (cause) => {
+    if (kept === undefined) return listen(0)
+    if (knownTo === undefined) return unlessTaken(kept === wanted ? listen(0) : listen(wanted), () => listen(0))
+    throw new PortTakenError(
+      `port ${kept}, where ${knownTo} find it, is taken by another program: end that one; this is tried again`,
+      { cause },
+    )
   })
   const port = portOf(server)
+  if (port !== wanted) onElsewhere(port, port === kept ? 'before' : 'now')
   // On a full disk it is not kept, and everybody is served all the same: the next start writes it.
   if (port !== kept) await replaceFile(file, `${JSON.stringify({ wanted, port })}\n`).catch(() => undefined)
   return server
 }
+
+const unlessTaken = <T>(listening: Promise<T>, otherwise: (error: unknown) => Promise<T>): Promise<T> =>
+  listening.catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    return otherwise(error)
+  })
 
 async function keptPort(file: string, wanted: number): Promise<number | undefined> {
   try {

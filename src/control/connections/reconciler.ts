@@ -289,7 +289,9 @@ export class ConnectionReconciler implements Reconciler {
     // A stream that fell silent is away since its last sign of life, not since that was noticed; of a former life of the hub since this one began.
     const away = agent ?? (known?.agent?.reason === HUB_STARTED ? known.agent : undefined)
     const lastSeen = away && !away.connected ? Math.min(away.since, now) : now
-    visit.awaySince = isDelivering ? undefined : Math.min(visit.awaySince ?? lastSeen, now)
+    // One that a hub waits for which agents cannot reach yet has its time from later on.
+    const since = away?.reason === HUB_STARTED ? lastSeen : (visit.awaySince ?? lastSeen)
+    visit.awaySince = isDelivering ? undefined : Math.min(since, now)
     visit.lastPush = isDelivering ? newestPush(visit.lastPush, known, now) : undefined
     const choice = chooseCollector({
       mode: spec.collectionMode ?? 'pull',

@@ -22,6 +22,7 @@ import {
   type SequenceRange,
   type SourceId,
   StoreUnavailableError,
+  seconds,
   systemClock,
 } from '#model'
 import { backoffMs, type Log, LogFullError, type Logger, type Metrics, silentLogger } from '#runtime'
@@ -130,6 +131,8 @@ export class Ingester implements AsyncDisposable {
   #givingUp: Promise<void> | undefined
   #ledgerKeptAt: number
   readonly #startedAt: number
+  /** from when on they have time to come back, ms since the Unix epoch */
+  #awaitedFrom: number
   #logFault: string | undefined
   #closed = false
 
@@ -144,6 +147,7 @@ export class Ingester implements AsyncDisposable {
     this.#ledger = file.ledger
     this.#ledgerKeptAt = clock.now()
     this.#startedAt = clock.now()
+    this.#awaitedFrom = this.#startedAt
     this.#maxWaiting = options.maxWaitingPerCluster ?? 64
     const backoff = (attempt: number) => backoffMs(attempt, { fromMs: 100, toMs: 5_000, random })
     const common = { log, clock, logger, maxPendingBytes, backoff, ...(metrics && { metrics }) }
@@ -254,6 +258,17 @@ export class Ingester implements AsyncDisposable {
       if (!entry.facts) throw new ClusterNotConnectedError(cluster)
       await this.#noteAgent(cluster, entry, agent)
     })
+  }
+
+  /**
+   * Agents cannot reach this hub, such as where its port is taken: that they do not come is no absence of theirs, and they have their time
+   * from now on. To be said again as long as it is so, at least twice a minute.
+   */
+  async agentsKeptOut(): Promise<void> {
+    const now = this.#clock.now()
+    if (this.#unheard.size === 0 || now - this.#awaitedFrom < KEPT_OUT_NOTED_MS) return
+    this.#awaitedFrom = now
+    await this.#noteUnheard(HUB_STARTED)
   }
 
   async #noteAgent(cluster: ClusterName, entry: Entry, agent: AgentFacts): Promise<void> {
@@ -634,12 +649,17 @@ export class Ingester implements AsyncDisposable {
 
   async #giveUpUnheard(): Promise<void> {
     if (this.#unheard.size === 0) return
-    await this.#clock.sleep(AGENTS_RETURN_MS, this.#closing.signal)
+    let from: number
+    do {
+      from = this.#awaitedFrom
+      await this.#clock.sleep(AGENTS_RETURN_MS, this.#closing.signal)
+    } while (this.#awaitedFrom !== from && !this.#closing.signal.aborted)
     await this.#noteUnheard(HUB_RESTARTED)
+    this.#unheard.clear()
   }
 
   async #noteUnheard(reason: string): Promise<void> {
-    const away = { connected: false, since: this.#startedAt, reason }
+    const away = { connected: false, since: this.#awaitedFrom, reason }
     const note = async (cluster: ClusterName) => {
       try {
         await this.#inTurn(cluster, async (entry) => {
@@ -685,6 +705,9 @@ export class Ingester implements AsyncDisposable {
     entry.sources.clear()
   }
 }
+
+/** Each time is a record of every agent that is waited for. */
+const KEPT_OUT_NOTED_MS = seconds(20)
 
 const newEntry = (): Entry => ({
   facts: undefined,

@@ -463,6 +463,34 @@ describe('facts of an agent', () => {
     expect(hub.state.cluster('east')?.agent?.connected).toBe(true)
   })
 
+  it('wait for it for as long as no agent can reach the hub, and from then on', async () => {
+    {
+      await using hub = await aHub()
+      await hub.ingester.agent(west, anAgent())
+    }
+    let now = NOW
+    let pass = () => {}
+    const sleep = (ms: number, signal?: AbortSignal) =>
+      ms === AGENTS_RETURN_MS
+        ? Promise.race([ended(signal), new Promise<void>((resolve) => (pass = resolve))])
+        : Promise.resolve()
+    await using hub = await aHub({ clock: { now: () => now, sleep } })
+    const agentOf = () => hub.state.cluster('west')?.agent
+    await eventually('it is waited for', () => agentOf()?.reason === HUB_STARTED)
+    for (let kept = 0; kept < 5; kept++) {
+      now += 30_000
+      await hub.ingester.agentsKeptOut()
+      await eventually('it has time from then on', () => agentOf()?.since === now)
+      expect(agentOf()).toMatchObject({ connected: false, reason: HUB_STARTED })
+      await hub.ingester.agentsKeptOut() // said too often
+      pass()
+    }
+    now += AGENTS_RETURN_MS
+    pass()
+    await eventually('it is given up', () => agentOf()?.reason === HUB_RESTARTED)
+    expect(agentOf()?.since).toBe(now - AGENTS_RETURN_MS)
+  })
+
   it('say the same of one whose stream the hub ended as it stopped, once, and nothing of one that was away before', async () => {
     const restart = async (now: number): Promise<void> => {
       const clock = { now: () => now, sleep: () => Promise.resolve() }

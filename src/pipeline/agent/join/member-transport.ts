@@ -159,6 +159,10 @@ function asOfMember(error: LinkError, address: string, ends: MemberEnds): LinkEr
     return said(
       `the certificate that ${address} shows is for other names; on the hub, name this address in INGESTER_ADVERTISE, or show a certificate that has it`,
     )
+  if (error.fault === 'not_tls')
+    return said(
+      `something else than the hub answers at ${address}, without TLS: another program has its port, or something stands in between; on the hub, \`clusterpulse up\` says in its log where agents are received`,
+    )
   return error
 }
 
