@@ -234,7 +234,9 @@ export function formerCertificate(
   return { cluster: named.cluster, agent: commonName.split(':').at(-1) ?? '', fingerprint, notBefore, notAfter }
 }
 
-const fingerprintOf = ({ fingerprint256 }: X509Certificate): string => fingerprint256.replaceAll(':', '').toLowerCase()
+/** SHA-256 of a certificate, hex. */
+export const fingerprintOf = ({ fingerprint256 }: X509Certificate): string =>
+  fingerprint256.replaceAll(':', '').toLowerCase()
 
 /** What is noted of a certificate that is handed out: by what it counts (SHA-256, hex), and how long. */
 export interface HandedOut {

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { CLUSTER_LABEL, isReservedNamespace } from '#authority'
 import { approve, denialIn, deny, denyApproved } from '#certificates'
 import type { AgentCredentials } from '#connections'
@@ -11,6 +12,7 @@ import {
   certificateRequests,
   clusterOfRequest,
   faultOf,
+  fingerprintOf,
   isApproved,
   isAskedOf,
   KEY_ANNOTATION,
@@ -257,20 +259,37 @@ async function secondMachine(
   const known = await hub.get(whole(managedClusters), { name: cluster })
   if (!known || certificatesOf(known).length === 0) return []
   const key = keyOf(chosen)
-  const signed = all.filter((one) => one !== chosen && stateOf(one).kind === 'signed')
-  const before = signed.toSorted((a, b) => madeAt(a) - madeAt(b)).map(keyOf)
-  if (before.at(-1) === key) return [] // the same machine asks again
+  // The one whose certificate is in use need not be the newest, as where `kubectl` approved another one that never came.
+  const counting = all.filter((one) => one !== chosen && countsFor(known, one))
+  const keys = [...new Set(counting.map(keyOf))]
+  const others = keys.filter((one) => one !== key)
+  if (keys.length > 0 && others.length === 0) return [] // the same machine asks again
   const { conditions = [] } = (known.status ?? {}) as { readonly conditions?: readonly Told[] }
   const available = conditions.find(({ type }) => type === 'ManagedClusterConditionAvailable')
   const isHere = available?.status === 'True' || available?.status === 'False'
-  const which = before.at(-1)?.slice(0, 16)
+  const [which, ...more] = others.map((one) => one?.slice(0, 16))
+  const withKey =
+    which === undefined
+      ? ''
+      : more.length === 0
+        ? `, with key ${which}`
+        : `, with one of the keys ${[which, ...more].join(' and ')}`
   const is = member.spec?.hubAcceptsClient === true ? 'is a member' : 'was a member, and comes back,'
   return [
-    `warning: a machine ${is} as ${cluster} already${which ? `, with key ${which}` : ''}${isHere ? ', and is connected' : ''}; where it is another one than this, two speak for one cluster from now on: the newer stream is served, the other is made to wait. Stop the agent of the one that is wrong, or end both (\`clusterpulse revoke ${cluster}\`) and let the right one join anew`,
+    `warning: a machine ${is} as ${cluster} already${withKey}${isHere ? ', and is connected' : ''}; where it is another one than this, two speak for one cluster from now on: the newer stream is served, the other is made to wait. Stop the agent of the one that is wrong, or end both (\`clusterpulse revoke ${cluster}\`) and let the right one join anew`,
   ]
 }
 
-const madeAt = ({ metadata }: CertificateRequest): number => Date.parse(metadata.creationTimestamp ?? '')
+/** It was signed, and the hub takes that certificate. */
+function countsFor(member: ManagedCluster, { status }: CertificateRequest): boolean {
+  if (!status?.certificate) return false
+  try {
+    const certificate = new X509Certificate(Buffer.from(status.certificate, 'base64'))
+    return certificatesOf(member).includes(fingerprintOf(certificate))
+  } catch {
+    return false // whoever signs may write anything there
+  }
+}
 
 interface Told {
   readonly type: string

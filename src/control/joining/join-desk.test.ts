@@ -201,6 +201,9 @@ describe('the desk of a hub', () => {
     expect(await told(hub, renewal(former).asked)).toEqual([over('join_refused', /knows no ManagedCluster.*join anew/)])
     const next = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
     await told(hub, next.asked, 1)
+    expect(await told(hub, renewal(former).asked)).toEqual([
+      over('join_refused', /has handed no certificate out to this ManagedCluster c\d+: .*`clusterpulse connect c\d+`/),
+    ])
     await accept({ hub: hub.kube, cluster: name })
     expect(joinedBy(await told(hub, next.asked)).certificate).not.toBe(former.certificate)
     // Though the cluster of its name is accepted.
@@ -239,6 +242,12 @@ describe('the desk of a hub', () => {
       ),
     )
     expect(done[0]).toMatch(/is approved \(from 10\.6\.6\.6/)
+    joinedBy(await told(hub, second.asked))
+    const third = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    await told(hub, third.asked, 1)
+    const [again] = await accept({ hub: hub.kube, cluster: name })
+    expect(again).toMatch(/ already, with one of the keys [0-9a-f]{16} and [0-9a-f]{16};/)
+    for (const one of [key, second.key]) expect(again).toContain(keyId(one).slice(0, 16))
     await revoke(name)
     const right = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
     await expect.poll(() => hub.members.revocation(name)).toBeDefined()

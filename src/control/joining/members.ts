@@ -162,7 +162,10 @@ export class Members implements Membership, AsyncDisposable {
       return `the ManagedCluster ${cluster} is being deleted on the hub; when it is gone ${joinAnew(cluster)}`
     // First, as nobody who accepts the cluster again makes it count again.
     if (isRevoked(member)) return `the certificate of this agent is revoked; ${joinAnew(cluster)}`
-    if (!certificatesOf(member).includes(fingerprint) && !isNewerThanKnown(member, issuedAt))
+    const certificates = certificatesOf(member)
+    if (certificates.length === 0 && !isNewerThanKnown(member, issuedAt))
+      return `the hub has handed no certificate out to this ManagedCluster ${cluster}: this one is of a former one of that name; ${joinAnew(cluster)}`
+    if (!certificates.includes(fingerprint) && !isNewerThanKnown(member, issuedAt))
       return `the hub knows ${cluster} by another certificate, as after another machine joined under that name; where this one is the right one, ${joinAnew(cluster)}`
     if (member.spec?.hubAcceptsClient !== true)
       return `the hub does not accept the cluster any more; \`clusterpulse accept ${cluster}\` on the hub lets it in again`

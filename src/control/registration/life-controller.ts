@@ -1,6 +1,7 @@
 import { Controller, type ControllerOptions } from '#controller'
 import type { EventBus } from '#events'
 import type { ClusterState } from '#model'
+import { apiAnswerOf } from './availability.ts'
 import type { Presence } from './presence.ts'
 
 type Events = Pick<EventBus, 'subscribe'>
@@ -52,7 +53,6 @@ export class LifeController extends Controller {
 export function signOf(state: ClusterState | undefined): string {
   if (!state?.agent) return ''
   const { connected, since, reason } = state.agent
-  const answers = Object.values(state.parts).some(({ outcome }) => outcome !== 'unreachable')
   const claims = state.parts.cluster?.items.get('cluster')?.claims
-  return JSON.stringify([connected, connected ? reason : since, answers, claims])
+  return JSON.stringify([connected, connected ? reason : since, apiAnswerOf(state)?.answers, claims])
 }

@@ -3,6 +3,7 @@ import { leases as allLeases, type KubeObject } from '#kube'
 import { HUB_RESTARTED, HUB_STARTED, HUB_STOPPED, minutes, seconds } from '#model'
 import { silentLogger } from '#runtime'
 import { ManualClock } from '../../platform/controller/testing/manual-clock.ts'
+import { signOf } from './life-controller.ts'
 import { MemberIndex } from './member-index.ts'
 import { clusterLeases, managedClusters, monitored } from './objects.ts'
 import { aNode, anAgent, parts, SomeFleet } from './testing/fleet.ts'
@@ -343,7 +344,9 @@ describe('a member on our stream', () => {
     await fleet.tells('east', { status: failed('kube_unauthorized', 2) })
     await passes(seconds(2))
     expect(await available()).toMatch(/^True/)
+    const before = signOf(fleet.cluster('east'))
     await fleet.tells('east', { status: failed('kube_unreachable', 3) })
+    expect(signOf(fleet.cluster('east')), 'it is judged at once').not.toBe(before)
     await inTime(async () => expect(await available()).toBe('False ManagedClusterKubeAPIServerUnavailable'))
     await fleet.tells('east', {
       status: { health: 'healthy', message: '', reasons: [], checkedAt: 4, lastSyncAt: 4 },

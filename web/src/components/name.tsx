@@ -24,8 +24,24 @@ export const WithNames = ({ text }: { text: string }): ReactNode =>
     place % 2 === 0 ? part : <Name key={place} text={part} className="name-in-text" />,
   )
 
-/** Text on as many lines as it takes: its long words, such as addresses and labels, break where they are joined, not inside of a word. */
+/**
+ * Text on as many lines as it takes: its long words, such as addresses and labels, break where they are joined, not inside of a word. What
+ * stands between backticks is a command.
+ */
 export const Jointed = ({ text }: { text: string }): ReactNode =>
+  text.split(/`([^`]+)`/).map((part, place) =>
+    place % 2 === 0 ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: parts of one sentence have no other identity
+      <Pieces key={place} text={part} />
+    ) : (
+      // biome-ignore lint/suspicious/noArrayIndexKey: as above
+      <code key={place}>
+        <Pieces text={part} />
+      </code>
+    ),
+  )
+
+const Pieces = ({ text }: { text: string }): ReactNode =>
   piecesOf(text).map((piece, place) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: parts of one sentence have no other identity
     <Fragment key={place}>

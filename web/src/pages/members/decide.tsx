@@ -65,7 +65,10 @@ function acceptanceOf({ missing = [], becomes }: Asked): readonly string[] {
         'The certificate for this key is approved already: the cluster gets a namespace and the rights of its agent in it.',
         `${monitored} ${compare}`,
       ]
-    : [`The hub signs a certificate for this key; the cluster is accepted already. ${compare}`]
+    : [
+        `The hub signs a certificate for this key; the cluster is accepted already. ${compare}`,
+        'Where another machine is this member, two speak for one cluster from now on: the newer stream is served, the other is made to wait.',
+      ]
 }
 
 function denialOf({ request, missing = [] }: Asked): readonly string[] {
