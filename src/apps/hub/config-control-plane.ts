@@ -29,7 +29,8 @@ export function controlPlane(read: ConfigReader): ControlPlaneConfig {
     default: 8443,
     min: 0,
     max: 65535,
-    meaning: 'port of the embedded Kubernetes API on 127.0.0.1; 0 takes a free one. Where it is taken a free one is used, and kept at later starts',
+    meaning:
+      'port of the embedded Kubernetes API on 127.0.0.1; 0 takes a free one. Where it is taken a free one is used, and kept at later starts',
   })
   const clientCa = fileText(
     read,

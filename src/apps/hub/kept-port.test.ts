@@ -83,7 +83,11 @@ describe('the port at which a hub is found', () => {
     const second = await start(two)
     expect(second.address.port).toBe(two)
     await closed(second.server)
-    await writeFile(join(folder, 'port'), '{"wan')
-    expect((await start(one)).address.port).toBe(one)
+    for (const harmed of ['{"wan', 'null', `{"wanted":${one},"port":99999999}`, `{"wanted":${one},"port":-1}`]) {
+      await writeFile(join(folder, 'port'), harmed)
+      const again = await start(one)
+      expect(again.address.port, harmed).toBe(one)
+      await closed(again.server)
+    }
   })
 })

@@ -51,10 +51,13 @@ const unlessTaken = <T>(listening: Promise<T>, otherwise: (error: unknown) => Pr
     return otherwise(error)
   })
 
+const isPort = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 65_536
+
 async function keptPort(file: string, wanted: number): Promise<number | undefined> {
   try {
     const kept = JSON.parse(await readFile(file, 'utf8')) as { readonly wanted?: unknown; readonly port?: unknown }
-    return kept.wanted === wanted && typeof kept.port === 'number' ? kept.port : undefined
+    return kept.wanted === wanted && isPort(kept.port) ? kept.port : undefined
   } catch {
     return undefined // none yet, or harmed: what is set counts
   }

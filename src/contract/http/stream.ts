@@ -33,7 +33,7 @@ export type StreamMessage =
   | { kind: 'access'; reason: 'policies' | 'time'; now: number }
   /** the last message: the session ended, or the stream was too slow and is to begin again */
   | { kind: 'reset'; reason: string }
-  /** the store behind the hub: what is shown may be old */
+  /** the store behind the hub, and why it hears nothing new where it is available and there is a reason: what is shown may be old */
   | { kind: 'store'; state: 'available' | 'loading' | 'unavailable'; since: number | null; reason: string }
   /** every second: the hub's clock, for true ages. One in ten has an id. */
   | { kind: 'heartbeat'; now: number }

@@ -67,7 +67,15 @@ export function apiServer(options: ApiOptions): ApiServer {
   const pages = new Pages(options.webRoot)
   const measures = measurements(options, bodies)
   const sockets = new StreamSockets(crossOrigin)
-  const streams = new StreamHub({ ...parts, sockets, events, logger, metrics, config })
+  const streams = new StreamHub({
+    ...parts,
+    sockets,
+    events,
+    logger,
+    metrics,
+    config,
+    deaf: () => faultIn(options.readiness),
+  })
   const requestTimeoutMs = config.requestTimeoutMs ?? 30_000
   const limiter = new RateLimiter(config.rateLimit ?? (() => limitFor(state.clusters().length)), clock)
   const publicHttps = publicUrlOf(config.identity)?.startsWith('https:') ?? false
@@ -319,4 +327,13 @@ function measurements({ metrics }: ApiOptions, { counts }: BodyCache) {
     observe: (method: string, route: string, status: number, seconds: number) =>
       durations.observe({ method, route, status: String(status) }, seconds),
   }
+}
+
+/** The first of them. */
+function faultIn(checks: ApiOptions['readiness'] = {}): string | undefined {
+  for (const check of Object.values(checks)) {
+    const fault = check()
+    if (fault !== undefined) return fault
+  }
+  return undefined
 }

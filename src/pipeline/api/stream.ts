@@ -72,6 +72,8 @@ interface StreamParts {
   readonly config: ApiConfig
   /** told of clusters whose usage streams show, as long as they do */
   readonly attention?: Pick<Attention, 'look'>
+  /** why this hub hears nothing new though it can answer, for anybody; undefined: it does */
+  readonly deaf?: () => string | undefined
 }
 
 /** What comes in one go is told in one go. */
@@ -109,6 +111,8 @@ export class StreamHub implements AsyncDisposable {
   #told = { at: Number.NEGATIVE_INFINITY, tookMs: 0 }
   /** what was last said of the store, to compare */
   #storeState: string
+  /** since when it hears nothing new */
+  #deafSince: number | null = null
   #steadyAt: number
   #ticks = 0
   #count = 0
@@ -130,7 +134,7 @@ export class StreamHub implements AsyncDisposable {
     })
     this.#accessViews = new AccessViewWatch(parts, () => this.#soon())
     this.#opens = new RateLimiter(config.streamOpens ?? defaultOpens, clock, 'more streams than one caller may open')
-    this.#storeState = said(state.availability())
+    this.#storeState = said(state.availability(), parts.deaf?.())
     this.#steadyAt = clock.now()
     metrics.gauge('clusterpulse_streams_open', 'open event streams', [], (gauge) => gauge.set(this.#count))
     this.#overflows = metrics.counter('clusterpulse_stream_overflows_total', 'streams that were too slow')
@@ -431,7 +435,7 @@ export class StreamHub implements AsyncDisposable {
     const { state, clock } = this.#parts
     const now = clock.now()
     const availability = state.availability()
-    if (said(availability) !== this.#storeState) {
+    if (said(availability, this.#parts.deaf?.()) !== this.#storeState) {
       const frame = this.#storeFrame()
       for (const client of this.#groups.clients()) {
         this.#write(client, frame)
@@ -504,14 +508,16 @@ export class StreamHub implements AsyncDisposable {
 
   #storeFrame(): Frame {
     const availability = this.#parts.state.availability()
-    this.#storeState = said(availability)
-    const since = availability.state === 'unavailable' ? availability.since : null
+    const deaf = this.#parts.deaf?.()
+    this.#storeState = said(availability, deaf)
+    this.#deafSince = deaf === undefined ? null : (this.#deafSince ?? this.#parts.clock.now())
+    const since = availability.state === 'unavailable' ? availability.since : this.#deafSince
     // The store's own words may name hosts of the inside: they are for the log.
-    const missing = availability.state === 'loading' ? (availability.missing ?? '') : ''
+    const missing = availability.state === 'loading' ? (availability.missing ?? '') : (deaf ?? '')
     const reason = availability.state === 'unavailable' ? 'the store behind the hub does not answer' : missing
     return new Frame('store', JSON.stringify({ state: availability.state, since, reason }))
   }
 }
 
-const said = (availability: Availability): string =>
-  availability.state === 'loading' ? `loading ${availability.missing ?? ''}` : availability.state
+const said = (availability: Availability, deaf = ''): string =>
+  availability.state === 'loading' ? `loading ${availability.missing ?? ''}` : `${availability.state} ${deaf}`

@@ -1,5 +1,6 @@
 import { createContext, use, useCallback, useRef, useSyncExternalStore } from 'react'
 import type { Client, ClusterView } from '../contract.ts'
+import type { StoreState } from './fleet.ts'
 import type { Live, LiveStore } from './live-store.ts'
 import type { SessionStore } from './session-store.ts'
 import { onTick } from './ticker.ts'
@@ -53,6 +54,9 @@ export function useUnheard(): 'offline' | 'waiting' | null {
   return isOffline ? 'offline' : isLong ? 'waiting' : null
 }
 
+/** The hub knows its fleet, and hears what is new. */
+export const isWhole = ({ state, reason }: StoreState): boolean => state === 'available' && reason === ''
+
 /** Whatever is shown is of the past, and the banner says why: the hub is not heard or cannot answer, or the page is paused. */
 export function useAllOld(): boolean {
   const isUnheard = useUnheard() !== null
@@ -60,7 +64,7 @@ export function useAllOld(): boolean {
     ({ link, problem, fleet }) =>
       link.state === 'paused' ||
       (link.state === 'polling' && problem !== null) ||
-      (fleet.loaded && fleet.store.state !== 'available'),
+      (fleet.loaded && !isWhole(fleet.store)),
   )
   return isUnheard || isHeld
 }

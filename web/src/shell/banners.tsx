@@ -8,7 +8,8 @@ import {
 } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { Age } from '../components/text.tsx'
-import { useAtTime, useHub, useLive, useUnheard } from '../live/hooks.ts'
+import { isWhole, useAtTime, useHub, useLive, useUnheard } from '../live/hooks.ts'
+import { beginningSentence } from '../model/format.ts'
 import { accessPath, Link, type Route } from '../router.tsx'
 import { useSession } from '../session.ts'
 
@@ -89,7 +90,7 @@ export function Banners({ route }: { route: Route }): ReactNode {
           </button>
         </p>
       )}
-      {loaded && link.state === 'polling' && problem && data.state === 'available' && (
+      {loaded && link.state === 'polling' && problem && isWhole(data) && (
         <p className="banner is-degraded">
           <IconDatabaseOff size={18} aria-hidden="true" />
           <span>
@@ -102,11 +103,12 @@ export function Banners({ route }: { route: Route }): ReactNode {
           </button>
         </p>
       )}
-      {data.state !== 'available' && (
+      {!isWhole(data) && (
         <p className="banner is-degraded">
           <IconDatabaseOff size={18} aria-hidden="true" />
           <span>
-            <b>{storeTitle(data.state, data.reason)}</b> {data.reason}
+            <b>{storeTitle(data.state, data.reason)}</b> {beginningSentence(data.reason)}
+            {data.state === 'available' && '.'}
             {data.since !== null && (
               <>
                 {' '}
@@ -135,6 +137,7 @@ export function Banners({ route }: { route: Route }): ReactNode {
 }
 
 function storeTitle(state: string, reason: string): string {
+  if (state === 'available') return 'The hub hears nothing new.'
   if (state !== 'loading') return 'The hub has lost its store.'
   return reason === '' ? 'The hub is loading its state.' : 'The hub has nothing to show yet.'
 }
