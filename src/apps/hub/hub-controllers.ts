@@ -1,4 +1,5 @@
 import { accessReconcilers, type PolicyWriter } from '#access'
+import type { AuditTrail } from '#audit'
 import { type CatalogWriter, declaredTypes, type SourceCatalog } from '#catalog'
 import { type Controller, type LeaderElection, Manager } from '#controller'
 import type { EventBus } from '#events'
@@ -13,6 +14,7 @@ import type { Metrics, Part } from '#runtime'
 import type { StateReader } from '#state'
 import type { CollectionConfig } from './config.ts'
 import type { MembersConfig } from './config-members.ts'
+import { auditEntryOfRule } from './member-authority.ts'
 import type { HubLogger } from './run.ts'
 
 /** What is elected, and led, on its own. */
@@ -29,6 +31,8 @@ export interface HubControllersOptions {
   readonly collection: Pick<CollectionConfig, 'outboundAllow'>
   /** undefined: ManagedClusters are not looked after */
   readonly members: (MembersConfig & Pick<RegistrationOptions, 'revoke'>) | undefined
+  /** where it is written down what was decided without a person; undefined: not open yet */
+  readonly trail?: () => Pick<AuditTrail, 'record'> | undefined
   /** signs members beside the controllers of the fleet, until the signal aborts; default: signed elsewhere */
   readonly signing?: (signal: AbortSignal) => Promise<void>
   /** of the controllers of this name */
@@ -96,7 +100,10 @@ export function createHubControllers(options: HubControllersOptions): HubControl
         options.members &&
         new Manager({
           name: 'members',
-          controllers: registrationReconcilers({ ...shared('members'), ...options.members, state, events }),
+          controllers: registrationReconcilers({
+            ...{ ...shared('members'), ...options.members, state, events },
+            decided: (decision) => options.trail?.()?.record(auditEntryOfRule(decision, systemClock.now())),
+          }),
           logger,
         })
       await Promise.all([sources.start(), members?.start()])

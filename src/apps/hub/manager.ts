@@ -95,6 +95,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     registries: registries.get,
     collection: config.collection,
     members: config.members,
+    trail: audit.get,
     ...(config.members &&
       config.ingester.enabled && {
         signing: (signal: AbortSignal) =>

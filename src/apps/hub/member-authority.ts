@@ -12,6 +12,7 @@ import {
 import { Manager } from '#controller'
 import type { KubeClient } from '#kube'
 import { minutes, seconds, systemClock } from '#model'
+import type { RuleDecision } from '#registration'
 import { type Metrics, type Part, retryForever } from '#runtime'
 import type { Sealer } from '#sealing'
 import type { AuthorityConfig } from './config-control-plane.ts'
@@ -163,3 +164,23 @@ export function auditEntryOf({ name, username, result }: SignedRequest, at: numb
     policyHash: '',
   }
 }
+
+/** What it says of a request that was decided about without a person: who made it, and by what rule. */
+export const auditEntryOfRule = ({ act, request, username, cluster, why }: RuleDecision, at: number): AuditEntry => ({
+  at,
+  kind: act === 'request_approved' ? 'administration' : 'denial',
+  requestId: request,
+  username,
+  groups: [],
+  method: 'RULE',
+  address: '',
+  route: act,
+  resource: cluster === '' ? `certificatesigningrequest ${request}` : `managedcluster ${cluster}`,
+  status: act === 'request_approved' ? 200 : 403,
+  reason:
+    act === 'approved_wrongly'
+      ? `somebody approved it, and its certificate counts until it ends: ${why}`
+      : `by rule: ${why}`,
+  policy: '',
+  policyHash: '',
+})

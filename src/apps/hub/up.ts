@@ -174,6 +174,7 @@ export async function up({
     namespace: HUB_NAMESPACE,
     collection: config.collection,
     // For the API, which goes by the CA and the group alone.
+    trail: () => serve.audit(),
     members: config.members && { ...config.members, revoke: (of) => authority.get().revoke(of) },
     attention: attention.get,
     kubeletsOf: (name) => (isSimulated(name) ? 'proxy' : config.collection.kubelets),

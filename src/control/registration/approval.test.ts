@@ -79,6 +79,23 @@ describe('a request for a certificate', () => {
     for (const user of [BOOTSTRAP, 'system:open-cluster-management:west:a']) {
       expect(decide(asks(user, elsewhere), aMember())).toBe('denial')
       expect(decide(asks(user, {}, foreign), aMember())).toBe('denial')
+      const kubelet = { spec: { ...asks(user).spec, signerName: 'kubernetes.io/kube-apiserver-client-kubelet' } }
+      expect(decide(asks(user, kubelet), aMember())).toBe('denial')
+      expect(
+        decide(
+          { ...asks('system:bootstrap:kubelet'), ...kubelet, spec: { ...kubelet.spec, username: 'ann' } },
+          aMember(),
+        ),
+      ).toBe('wait')
     }
+  })
+
+  it('of an agent that would be somebody else, and was approved by somebody, is told of', () => {
+    const approved = {
+      status: { conditions: [{ type: 'Approved', status: 'True' as const }], certificate: 'c2lnbmVk' },
+    }
+    expect(decide(asks(BOOTSTRAP, approved, foreign), aMember())).toBe('breach')
+    expect(decide(asks(BOOTSTRAP, approved), aMember())).toBe('wait')
+    expect(decide(asks('ann', approved, foreign), aMember())).toBe('wait')
   })
 })

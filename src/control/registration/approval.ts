@@ -1,4 +1,5 @@
-import { API_CLIENT_SIGNER, judgeRequest, strangerIn } from '#authority'
+import { LRUCache } from 'lru-cache'
+import { API_CLIENT_SIGNER, CLUSTER_LABEL, judgeRequest, strangerIn } from '#authority'
 import { AUTO_APPROVED, approve, type CertificateRequestObject, deny } from '#certificates'
 import { done, type Informer, type Outcome, type Reconciler } from '#controller'
 import { agentOf, REGISTER_GROUP } from '#kinds'
@@ -18,6 +19,8 @@ export type Approval =
   | { readonly kind: 'automatic'; readonly cluster: string }
   /** an agent asks to be somebody else: whoever approves by the label of the cluster would not see it */
   | { readonly kind: 'denial'; readonly why: string }
+  /** such a request was approved all the same, while nothing of ours answered: nobody can take that back */
+  | { readonly kind: 'breach'; readonly why: string }
 
 /**
  * Decides about a request by what it is and who asks. A member renews its own; who is listed may bring in clusters that are
@@ -30,12 +33,14 @@ export function approvalOf(
 ): Approval {
   const { conditions = [], certificate } = request.status ?? {}
   const isDecided = certificate !== undefined || conditions.some(({ type }) => type === 'Approved' || type === 'Denied')
+  const { username: name = '', groups = [] } = request.spec ?? {}
+  const stranger = agentOf({ name, groups }) && (otherSignerIn(request) ?? strangerIn(request))
+  if (stranger !== undefined && conditions.some(({ type }) => type === 'Approved'))
+    return { kind: 'breach', why: stranger }
   if (isDecided) return wait('it is decided')
+  if (stranger !== undefined) return { kind: 'denial', why: stranger }
   const judged = judgeRequest(request, [API_CLIENT_SIGNER])
   if (judged.kind === 'foreign') return wait('it is for another signer')
-  const { username: name = '', groups = [] } = request.spec ?? {}
-  const stranger = agentOf({ name, groups }) && strangerIn(request)
-  if (stranger !== undefined) return { kind: 'denial', why: stranger }
   if (judged.kind === 'faulty') return wait(judged.message)
   const { cluster } = judged.member
   if (judged.isRenewal) return { kind: 'renewal', cluster }
@@ -49,7 +54,28 @@ export function approvalOf(
   return { kind: 'automatic', cluster }
 }
 
+/** Kubelets have signers of their own, whose certificates would make an agent a node. */
+function otherSignerIn({ spec = {} }: CertificateRequestObject): string | undefined {
+  const { signerName = '' } = spec
+  if (!signerName.startsWith('kubernetes.io/') || signerName === API_CLIENT_SIGNER) return undefined
+  return `it asks the signer ${signerName}: agents get no other certificate of Kubernetes than ${API_CLIENT_SIGNER}`
+}
+
 const wait = (why: string): Approval => ({ kind: 'wait', why })
+
+/** What was done about a request without a person, for the audit trail. */
+export interface RuleDecision {
+  /** `approved_wrongly`: it was approved by a person, and must not have been */
+  readonly act: 'request_approved' | 'request_denied' | 'approved_wrongly'
+  /** name of the CertificateSigningRequest */
+  readonly request: string
+  /** who made it */
+  readonly username: string
+  /** by its label; '' where it has none */
+  readonly cluster: string
+  /** for people */
+  readonly why: string
+}
 
 export interface ApprovalOptions {
   readonly hub: KubeClient
@@ -57,6 +83,8 @@ export interface ApprovalOptions {
   readonly members: Pick<Informer<ManagedCluster>, 'get'>
   /** whose requests are approved, and whose clusters are accepted once, without a person */
   readonly users: readonly string[]
+  /** told what was done; of what was approved wrongly once in each life of the process */
+  readonly decided?: (decision: RuleDecision) => void
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -65,6 +93,7 @@ export interface ApprovalOptions {
 export class ApprovalReconciler implements Reconciler {
   readonly name = 'certificate-approval'
   readonly #options: ApprovalOptions
+  readonly #breaches = new LRUCache<string, true>({ max: 10_000 })
 
   constructor(options: ApprovalOptions) {
     this.#options = options
@@ -76,11 +105,28 @@ export class ApprovalReconciler implements Reconciler {
     if (!request) return done
     const approval = approvalOf(request, users, (name) => members.get({ name }))
     if (approval.kind === 'wait') return done
+    const decided = (act: RuleDecision['act'], why: string) => {
+      const [username, cluster] = [request.spec?.username ?? '', request.metadata.labels?.[CLUSTER_LABEL] ?? '']
+      this.#options.decided?.({ act, request: key.name, username, cluster, why })
+    }
+    if (approval.kind === 'breach') {
+      const { uid = key.name } = request.metadata
+      if (this.#breaches.has(uid)) return done
+      this.#breaches.set(uid, true)
+      const said = { request: key.name, user: request.spec?.username, why: approval.why }
+      logger.error(
+        said,
+        'an agent that asks to be somebody else was approved, and the API server takes its certificate until that ends: take the rights of whom it names away, or replace the CA of clients',
+      )
+      decided('approved_wrongly', approval.why)
+      return done
+    }
     if (approval.kind === 'denial') {
       const said = { request: key.name, user: request.spec?.username, why: approval.why }
       logger.warn(said, 'a request was denied by rule: an agent asks to be somebody else')
       const message = `Denied by rule: ${approval.why}`
       await deny(hub, request, { reason: 'ClusterPulseDenied', message, at: clock.now(), signal })
+      decided('request_denied', approval.why)
       return done
     }
     const facts = { request: key.name, cluster: approval.cluster, user: request.spec?.username }
@@ -92,7 +138,9 @@ export class ApprovalReconciler implements Reconciler {
     if (approval.kind === 'automatic') await this.#accept(approval.cluster, signal)
     const message = 'Auto approved by rule: the hub recognises the request'
     await approve(hub, request, { reason: AUTO_APPROVED, message, at: clock.now(), signal })
-    logger.info(facts, approval.kind === 'renewal' ? 'a certificate is renewed' : 'a request was approved by rule')
+    const words = approval.kind === 'renewal' ? 'a certificate is renewed' : 'a request was approved by rule'
+    logger.info(facts, words)
+    decided('request_approved', words)
     return done
   }
 

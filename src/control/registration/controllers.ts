@@ -6,7 +6,7 @@ import type { KubeClient, KubeObject, Resource } from '#kube'
 import { type Clock, invariant, seconds, steadyClock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
-import { ApprovalReconciler } from './approval.ts'
+import { type ApprovalOptions, ApprovalReconciler } from './approval.ts'
 import { CertificateLifeReconciler } from './certificate-life.ts'
 import { LifeReconciler } from './life.ts'
 import { LifeController, signOf } from './life-controller.ts'
@@ -59,6 +59,8 @@ export interface RegistrationOptions {
   readonly leaseClock?: 'hub' | 'member'
   /** default: a member on our stream is lost within 15 s */
   readonly streamLoss?: boolean
+  /** told what was decided about requests without a person */
+  readonly decided?: ApprovalOptions['decided']
   /** makes the certificates of a cluster worthless at the hub's API; default: they have ends alone, as at Kubernetes' */
   readonly revoke?: MembershipOptions['revoke']
   /** how long what belongs to a deleted member that is away is kept, ms; default 5 min */
@@ -212,7 +214,12 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
   const requestKeysOf = (cluster: string) => requestsOf.of(cluster).map(({ metadata: { name } }) => ({ name }))
   const users = options.autoApproveUsers ?? []
   const approvalController = new Controller({
-    reconciler: takingConflicts(new ApprovalReconciler({ ...shared, requests, members, users })),
+    reconciler: takingConflicts(
+      new ApprovalReconciler({
+        ...{ ...shared, requests, members, users },
+        ...(options.decided && { decided: options.decided }),
+      }),
+    ),
     triggers: [
       onEveryChange(requests),
       // A cluster may come, or be accepted, after it asked.

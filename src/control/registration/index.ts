@@ -10,6 +10,7 @@
  * Kinds, names and words are those of Open Cluster Management, so that its agents and tools work with them (docs/adr/0033-…).
  */
 export { registrationAdmission } from './admission.ts'
+export type { RuleDecision } from './approval.ts'
 export { type RegistrationOptions, registrationReconcilers } from './controllers.ts'
 export { MemberIndex } from './member-index.ts'
 export { groupsOf, TRANSPORT } from './words.ts'

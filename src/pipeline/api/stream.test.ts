@@ -43,6 +43,23 @@ describe('the stream', () => {
     reader.close()
   })
 
+  it('says where the hub answers and hears nothing new, since when and why, and that it does again', async () => {
+    let fault: string | undefined
+    await using world = await aWorld({}, { readiness: { log: () => fault, agents: () => undefined } })
+    await world.connect('west')
+    const reader = await openStream(await world.server.start())
+    await reader.until(has('snapshot'))
+    const stores = () => reader.frames.filter(({ event }) => event === 'store').map(({ data }) => data)
+    expect(stores()).toMatchObject([{ state: 'available', since: null, reason: '' }])
+    fault = 'the disk is full'
+    await reader.until(() => stores().length === 2)
+    expect(stores()[1]).toMatchObject({ state: 'available', since: expect.any(Number) as number, reason: fault })
+    fault = undefined
+    await reader.until(() => stores().length === 3)
+    expect(stores()[2]).toMatchObject({ state: 'available', since: null, reason: '' })
+    reader.close()
+  })
+
   it('carries rows and events of the clusters it was asked for, and of no other', async () => {
     await using world = await aWorld()
     await world.connect('west')

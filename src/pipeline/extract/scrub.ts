@@ -20,6 +20,8 @@ export interface ScrubOptions {
   readonly showsSecretData?: boolean
 }
 
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+
 type Fields = Readonly<Record<string, unknown>>
 const NOTHING: Fields = {}
 
@@ -84,6 +86,8 @@ export class Scrubber {
     if (key === 'data' || key === 'stringData') {
       if (this.#holdsSecrets(map)) return this.#open.has(value) ? value : undefined
     }
+    // Of a Secret it is the Secret once more, whatever its text looks like.
+    if (this.#isSecret && key === LAST_APPLIED && !this.#showsSecretData) return undefined
     if (this.#open.size > 0 && this.#open.has(parent)) return value
     if (value !== '' && this.#isSecretEntry(map, key, value)) return REDACTED
     return typeof value === 'string' ? this.#text(value) : value

@@ -332,3 +332,20 @@ describe('no secret leaves', () => {
     expect(faultsOf({ attributes: [{ name: 'a', path: '{.metadata.name}' }] })).toBeUndefined()
   })
 })
+
+it('of a Secret the annotation of `kubectl apply` never leaves, whatever its text looks like', () => {
+  const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': `{"data":{"A":"${SECRET}"}}`, note: 'kept' }
+  const object = { metadata: { name: 's', namespace: 'n', uid: 'u', annotations } }
+  for (const path of [
+    '{.metadata.annotations}',
+    '{.metadata}',
+    '{.*}',
+    '{..*}',
+    '{$}',
+    'cel:object.metadata.annotations',
+  ]) {
+    const left = leaves(profileOf({ kind: 'Secret', group: '' } as Planted, path), object)
+    expect(left, path).not.toContain(SECRET)
+    expect(left, path).toContain('kept')
+  }
+})

@@ -54,6 +54,8 @@ export interface TargetState {
   readonly degraded?: Degradation
   /** what may not be listed, a sentence */
   readonly forbidden?: string
+  /** what it asks for and can never bring, a sentence */
+  readonly outside?: string
   readonly matchedNamespaces: readonly string[]
   readonly effectiveNamespaces: readonly string[]
   readonly activeRules: number
@@ -197,12 +199,17 @@ function* allTargets({ targets, clusterTargets }: Declarations) {
   for (const declared of clusterTargets) yield { key: { namespace: '', name: declared.name }, declared }
 }
 
+/** And no pattern of names. */
+const isName = (text: string): boolean => /^[a-z0-9-]+$/.test(text)
+
 type Plan =
   | {
       readonly reads: readonly { readonly kind: CompiledKind; readonly interest: Interest }[]
       readonly degraded?: never
       readonly matched: readonly string[]
       readonly effective: readonly string[]
+      /** namespaces it names that this agent never reads, a sentence */
+      readonly outside?: string
     }
   | {
       readonly degraded: Degradation
@@ -315,12 +322,14 @@ class RunningTarget {
     if (plan.degraded) return { ...base, isComplete: false, isReading: false, degraded: plan.degraded }
     const forbidden = states.flatMap((one) => (one.phase === 'forbidden' ? [one.message] : []))
     const degraded = degradationOf(states, failures, lastFailure)
+    const outside = [plan.outside ?? [], ...states.map((one) => ('outside' in one && one.outside) || [])].flat()
     return {
       ...base,
       isComplete: states.every(({ phase }) => phase === 'live') && !degraded,
       isReading: this.#readRevision !== this.#revision && states.some(({ phase }) => phase === 'reading'),
       ...(degraded && { degraded }),
       ...(forbidden.length > 0 && { forbidden: forbidden.join('; ') }),
+      ...(outside.length > 0 && { outside: outside.join('; ') }),
     }
   }
 
@@ -347,7 +356,16 @@ class RunningTarget {
     const { reach, denied } = underScopes(scopes.of, wanted, needsConsent ? this.key.namespace : undefined)
     if (!reach) return { degraded: denied, isDenied: true, matched }
     const kinds = prepared.target.kinds.filter(({ gvk }) => reach.kinds.includes(gvk))
-    return { reads: this.#reads(kinds, reach.namespaces, namespaces), matched, effective: reach.namespaces }
+    const reads = this.#reads(kinds, reach.namespaces, namespaces)
+    const beyond =
+      watchNamespaces.length === 0
+        ? []
+        : (spec.includedNamespaces ?? []).filter((name) => isName(name) && !watchNamespaces.includes(name))
+    const outside =
+      beyond.length > 0
+        ? `this agent reads ${watchNamespaces.join(', ')} alone (WATCH_NAMESPACES), and not ${beyond.join(', ')}`
+        : undefined
+    return { reads, matched, effective: reach.namespaces, ...(outside !== undefined && { outside }) }
   }
 
   get #isOfCluster(): boolean {

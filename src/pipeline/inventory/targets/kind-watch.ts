@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
+import { HOME_OF_CLUSTER_OBJECTS } from '#extract'
 import type { GroupVersionKind } from '#kinds'
 import { isKubeError, type KubeClient, reviewAccess, type ServedKind } from '#kube'
 import { type Clock, FleetError, minutes, seconds } from '#model'
@@ -29,7 +30,8 @@ export interface Interest extends Omit<Subscription, 'isCurrent'> {
 
 /** How reading a kind goes, for one target. */
 export type KindState =
-  | { readonly phase: 'live' | 'reading' }
+  /** `outside`: its objects can never be among those that are chosen, and why */
+  | { readonly phase: 'live' | 'reading'; readonly outside?: string }
   /** these may not be listed; undefined: the whole cluster */
   | { readonly phase: 'forbidden'; readonly namespaces: readonly string[] | undefined; readonly message: string }
   | { readonly phase: 'absent' | 'failing'; readonly message: string }
@@ -146,7 +148,13 @@ export class KindWatch {
       const wanted = this.#fingerprint(namespace)
       return active?.isSynced && !next && !active.trouble && active.fingerprint === wanted
     })
-    return { phase: isLive ? 'live' : 'reading' }
+    const outside = this.#outside(interest)
+    return { phase: isLive ? 'live' : 'reading', ...(outside !== undefined && { outside }) }
+  }
+
+  #outside({ namespaces }: Interest): string | undefined {
+    if (this.#served?.namespaced !== false || namespaces.has(HOME_OF_CLUSTER_OBJECTS)) return undefined
+    return `${this.#options.gvk.kind} belongs to no namespace and counts as of ${HOME_OF_CLUSTER_OBJECTS}, which is none of those that are read`
   }
 
   async stop(): Promise<void> {

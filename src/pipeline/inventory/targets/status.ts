@@ -5,6 +5,7 @@ import type { TargetState } from './engine.ts'
 
 /** As many names as a status holds. */
 const MAX_NAMES = 1000
+const UNHINDERED = 'nothing is in the way'
 /** As long as a sentence gets, for people. */
 const MAX_LETTERS = 2000
 
@@ -19,13 +20,13 @@ export function statusOf(
   before: KollectTargetStatus,
   { isOfCluster, now }: { readonly isOfCluster: boolean; readonly now: number },
 ): KollectTargetStatus {
-  const { generation, degraded, isReading, forbidden, rows, failures, lastFailure } = state
+  const { generation, degraded, isReading, forbidden, outside, rows, failures, lastFailure } = state
   const said = (type: string, status: Condition['status'], reason: string, message: string) => ({
     ...{ type, status, reason, message: cut(message, MAX_LETTERS), observedGeneration: generation },
   })
   const collecting = isReading
     ? 'its objects are being read'
-    : `collecting ${rows ?? 'no'} resource(s)${forbidden === undefined ? '' : '; not all of them'}`
+    : `collecting ${rows ?? 'no'} resource(s)${forbidden === undefined ? '' : '; not all of them'}${outside === undefined ? '' : `; ${outside}`}`
   const isReady = !degraded && !isReading
   const conditions = [
     degraded
@@ -38,7 +39,12 @@ export function statusOf(
         : said('Synced', isReady ? 'True' : 'False', 'Collecting', collecting),
     degraded
       ? said('Degraded', 'True', degraded.reason, degraded.message)
-      : said('Degraded', 'False', 'Collecting', isReading ? notYetWell(before, collecting) : 'nothing is in the way'),
+      : said(
+          'Degraded',
+          'False',
+          'Collecting',
+          isReading ? notYetWell(before, collecting) : [forbidden ?? [], outside ?? []].flat().join('; ') || UNHINDERED,
+        ),
   ].reduce((all, one) => setCondition(all, one, now), (before.conditions ?? []) as readonly Condition[])
   const seen = {
     conditions: [...conditions],
@@ -68,7 +74,7 @@ export function troubleOf({ conditions = [] }: KollectTargetStatus): string | un
 
 function notYetWell(before: KollectTargetStatus, collecting: string): string {
   const trouble = troubleOf(before)
-  return trouble === undefined ? 'nothing is in the way' : `${trouble} is over; ${collecting}`
+  return trouble === undefined ? UNHINDERED : `${trouble} is over; ${collecting}`
 }
 
 /** Until its lists are read the number is the one of before, with its age; absent: it was never known. */

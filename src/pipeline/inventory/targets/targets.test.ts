@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Condition } from '#controller'
 import type { KubeObject, Resource } from '#kube'
 import { statusOf, troubleOf } from './status.ts'
 import {
@@ -83,6 +84,24 @@ describe('a target that runs', () => {
     }
     await expectRows(running as RunningTargets, ['shop/a=m4', 'shop/b=on'])
     expect((await target())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion)
+  })
+
+  it('says what it asks for and can never bring', async () => {
+    await cluster.apply(aScope({ allowedNamespaces: ['shop', 'bank'] }))
+    await cluster.apply(aTarget({ includedNamespaces: ['shop', 'bank'] }))
+    const now = await run({ watchNamespaces: ['shop'] })
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    const said = async (type: string) => {
+      const { conditions = [] } = ((await target())?.status ?? {}) as { readonly conditions?: readonly Condition[] }
+      return conditions.find((one) => one.type === type)?.message
+    }
+    for (const type of ['Ready', 'Degraded'])
+      await expect.poll(() => said(type)).toMatch(/reads shop alone \(WATCH_NAMESPACES\), and not bank$/)
+    const { spec, ...profile } = aProfile([{ name: 'name', path: '{.metadata.name}' }])
+    await cluster.apply({ ...profile, spec: { ...(spec as object), targetGVK: { version: 'v1', kind: 'Namespace' } } })
+    await expect
+      .poll(() => said('Degraded'))
+      .toMatch(/Namespace belongs to no namespace and counts as of default, which is none of those that are read/)
   })
 
   it('takes its objects anew when its profile changes', async () => {
