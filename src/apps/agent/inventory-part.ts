@@ -97,7 +97,7 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
         const message = await begin(client)
         // Who declares no inventory need not read of it.
         if (message !== undefined && message !== report.message)
-          logger[message === NOT_INSTALLED ? 'debug' : 'info']({ why: message }, 'inventory waits')
+          logger[message === NOT_INSTALLED ? 'debug' : 'warn']({ why: message }, 'inventory waits')
         report = { phase: 'waiting', ...(message !== undefined && { message }) }
       } catch (error) {
         if (stop.signal.aborted) return

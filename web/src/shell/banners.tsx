@@ -137,7 +137,7 @@ export function Banners({ route }: { route: Route }): ReactNode {
 }
 
 function storeTitle(state: string, reason: string): string {
-  if (state === 'available') return 'The hub hears nothing new.'
+  if (state === 'available') return 'The hub does not hear everything.'
   if (state !== 'loading') return 'The hub has lost its store.'
   return reason === '' ? 'The hub is loading its state.' : 'The hub has nothing to show yet.'
 }
