@@ -80,13 +80,9 @@ describe('a request for a certificate', () => {
       expect(decide(asks(user, elsewhere), aMember())).toBe('denial')
       expect(decide(asks(user, {}, foreign), aMember())).toBe('denial')
       const kubelet = { spec: { ...asks(user).spec, signerName: 'kubernetes.io/kube-apiserver-client-kubelet' } }
-      expect(decide(asks(user, kubelet), aMember())).toBe('denial')
-      expect(
-        decide(
-          { ...asks('system:bootstrap:kubelet'), ...kubelet, spec: { ...kubelet.spec, username: 'ann' } },
-          aMember(),
-        ),
-      ).toBe('wait')
+      expect(decide(asks(user, kubelet), aMember()), 'denying takes the right to approve').toBe('wait')
+      const status = { conditions: [{ type: 'Approved', status: 'True' as const }] }
+      expect(decide(asks(user, { ...kubelet, status }), aMember())).toBe('breach')
     }
   })
 

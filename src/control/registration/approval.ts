@@ -34,10 +34,13 @@ export function approvalOf(
   const { conditions = [], certificate } = request.status ?? {}
   const isDecided = certificate !== undefined || conditions.some(({ type }) => type === 'Approved' || type === 'Denied')
   const { username: name = '', groups = [] } = request.spec ?? {}
-  const stranger = agentOf({ name, groups }) && (otherSignerIn(request) ?? strangerIn(request))
-  if (stranger !== undefined && conditions.some(({ type }) => type === 'Approved'))
-    return { kind: 'breach', why: stranger }
+  const stranger = agentOf({ name, groups }) && strangerIn(request)
+  const otherSigner = agentOf({ name, groups }) && otherSignerIn(request)
+  const breach = stranger ?? otherSigner
+  if (breach !== undefined && conditions.some(({ type }) => type === 'Approved')) return { kind: 'breach', why: breach }
   if (isDecided) return wait('it is decided')
+  // To deny it we would need the right to approve nodes: who approves names the signer.
+  if (otherSigner !== undefined) return wait(otherSigner)
   if (stranger !== undefined) return { kind: 'denial', why: stranger }
   const judged = judgeRequest(request, [API_CLIENT_SIGNER])
   if (judged.kind === 'foreign') return wait('it is for another signer')
@@ -123,9 +126,9 @@ export class ApprovalReconciler implements Reconciler {
     }
     if (approval.kind === 'denial') {
       const said = { request: key.name, user: request.spec?.username, why: approval.why }
-      logger.warn(said, 'a request was denied by rule: an agent asks to be somebody else')
       const message = `Denied by rule: ${approval.why}`
       await deny(hub, request, { reason: 'ClusterPulseDenied', message, at: clock.now(), signal })
+      logger.warn(said, 'a request was denied by rule: an agent asks to be somebody else')
       decided('request_denied', approval.why)
       return done
     }
