@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { CLUSTER_LABEL, isReservedNamespace } from '#authority'
 import { approve, denialIn, deny, denyApproved } from '#certificates'
 import type { AgentCredentials } from '#connections'
+import { TRANSPORT_ANNOTATION } from '#kinds'
 import { isKubeError, type KubeClient, whole } from '#kube'
 import { type ClusterName, FleetError, type MemberAct, type MemberDecider, systemClock } from '#model'
 import { ASKED_ANNOTATION } from './askers.ts'
@@ -106,7 +107,11 @@ export async function accept({
   done.push(...leftOut(labelled, member), ...signedBefore(all))
   if (!chosen && isRevoked(member))
     done.push(
-      `its certificates were revoked and do not count again: \`clusterpulse connect ${cluster}\` prints a token to join anew with`,
+      `its certificates were revoked and do not count again: ${
+        member.metadata.annotations?.[TRANSPORT_ANNOTATION] === 'api'
+          ? 'its agent asks anew with a bootstrap kubeconfig (`clusterpulse bootstrap-kubeconfig`), and that request is approved'
+          : `\`clusterpulse connect ${cluster}\` prints a token to join anew with`
+      }`,
     )
   else if (!chosen && certificatesOf(member).length === 0 && !all.some((one) => stateOf(one).kind === 'signed'))
     done.push(`no request of ${cluster} waits: it becomes a member when it asks and is approved`)

@@ -731,6 +731,9 @@ describe('the certificate of a member', () => {
     expect((await accept({ hub: hub.kube, cluster: member.name })).join()).toMatch(/were revoked.*connect/)
     await expect.poll(() => hub.members.isAccepted(member.name)).toBe(true)
     expect(await told(hub, renewal(member).asked)).toEqual([over('join_refused', /is revoked/)])
+    const annotations = { 'clusterpulse.io/transport': 'api' }
+    await hub.kube.patch(managedClusters, { name: member.name }, { metadata: { annotations } }, { kind: 'merge' })
+    expect((await accept({ hub: hub.kube, cluster: member.name })).join()).toMatch(/were revoked.*bootstrap-kubeconfig/)
     expect(hub.facts.filter(({ cluster: of }) => of === member.name).map(({ event }) => event)).toContain(
       'member_revoked',
     )

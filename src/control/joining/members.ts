@@ -1,6 +1,12 @@
 import type { Membership } from '#connections'
 import { Informer } from '#controller'
-import { ASKED_ANNOTATION, CERTIFICATE_LIFE_ANNOTATION, CERTIFICATES_ANNOTATION, certificateLifeIn } from '#kinds'
+import {
+  ASKED_ANNOTATION,
+  CERTIFICATE_LIFE_ANNOTATION,
+  CERTIFICATES_ANNOTATION,
+  certificateLifeIn,
+  TRANSPORT_ANNOTATION,
+} from '#kinds'
 import type { KubeClient, KubeObject, Resource } from '#kube'
 import type { Clock, ClusterName } from '#model'
 import type { Logger } from '#runtime'
@@ -55,7 +61,12 @@ export function denialTimeOf({ metadata, status }: ManagedCluster): number {
 export const withCertificate = (known: readonly string[], fingerprint: string): string =>
   [fingerprint, ...known.filter((one) => one !== fingerprint)].slice(0, MAX_CERTIFICATES).join()
 
-const KEPT: ReadonlySet<string> = new Set([CERTIFICATES_ANNOTATION, ASKED_ANNOTATION, CERTIFICATE_LIFE_ANNOTATION])
+const KEPT: ReadonlySet<string> = new Set([
+  CERTIFICATES_ANNOTATION,
+  ASKED_ANNOTATION,
+  CERTIFICATE_LIFE_ANNOTATION,
+  TRANSPORT_ANNOTATION,
+])
 
 export const managedClusters: Resource<ManagedCluster> = {
   group: 'cluster.open-cluster-management.io',
@@ -96,7 +107,7 @@ export const managedClusterOf = (
 ): ManagedCluster => ({
   apiVersion: `${managedClusters.group}/${managedClusters.version}`,
   kind: managedClusters.kind,
-  metadata: { name: cluster, annotations: { 'clusterpulse.io/transport': 'stream', ...annotations } },
+  metadata: { name: cluster, annotations: { [TRANSPORT_ANNOTATION]: 'stream', ...annotations } },
   spec,
 })
 

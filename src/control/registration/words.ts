@@ -1,5 +1,5 @@
 import { memberGroup } from '#authority'
-import { CLUSTER_GROUP } from '#kinds'
+import { CLUSTER_GROUP, TRANSPORT_ANNOTATION } from '#kinds'
 
 /*
  * Words of Open Cluster Management, exactly as its agents, tools and manifests write them; those of its kinds are in #kinds.
@@ -13,7 +13,7 @@ export const CLEANUP_PRIORITY = 'open-cluster-management.io/cleanup-priority'
 export const SKIP_CLOCK_CHECK = 'registration.open-cluster-management.io/skip-clock-sync-check'
 export const ACCEPTED_AUTOMATICALLY = 'open-cluster-management.io/automatically-accepted-on'
 /** Who speaks for the cluster: `stream`, our agent; `api`, an agent of Open Cluster Management. Written by the hub where nobody did. */
-export const TRANSPORT = 'clusterpulse.io/transport'
+export const TRANSPORT = TRANSPORT_ANNOTATION
 
 export const FINALIZERS = {
   /** its roles are to be taken away */

@@ -21,6 +21,8 @@ export const CLUSTER_NAME_LABEL = 'open-cluster-management.io/cluster-name'
 
 /** Annotation of a ManagedCluster: which of its certificates count on its stream, or since when none does. */
 export const CERTIFICATES_ANNOTATION = 'clusterpulse.io/certificates'
+/** Annotation of a ManagedCluster: whether its agent speaks on our stream (`stream`) or writes at the hub's API (`api`). */
+export const TRANSPORT_ANNOTATION = 'clusterpulse.io/transport'
 
 /** Annotation of a ManagedCluster: which machines wait to be accepted as it, with key and address. */
 export const ASKED_ANNOTATION = 'clusterpulse.io/asked-by'
