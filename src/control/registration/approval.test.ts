@@ -81,7 +81,7 @@ describe('a request for a certificate', () => {
       expect(decide(asks(user, {}, foreign), aMember())).toBe('denial')
       const kubelet = { spec: { ...asks(user).spec, signerName: 'kubernetes.io/kube-apiserver-client-kubelet' } }
       expect(decide(asks(user, kubelet), aMember()), 'denying takes the right to approve').toBe('wait')
-      const status = { conditions: [{ type: 'Approved', status: 'True' as const }] }
+      const status = { conditions: [{ type: 'Approved', status: 'True' as const }], certificate: 'c2lnbmVk' }
       expect(decide(asks(user, { ...kubelet, status }), aMember())).toBe('breach')
     }
   })
@@ -93,5 +93,9 @@ describe('a request for a certificate', () => {
     expect(decide(asks(BOOTSTRAP, approved, foreign), aMember())).toBe('breach')
     expect(decide(asks(BOOTSTRAP, approved), aMember())).toBe('wait')
     expect(decide(asks('ann', approved, foreign), aMember())).toBe('wait')
+    const failed = {
+      status: { conditions: [...approved.status.conditions, { type: 'Failed', status: 'True' as const }] },
+    }
+    expect(decide(asks(BOOTSTRAP, failed, foreign), aMember()), 'nobody signed it').toBe('wait')
   })
 })

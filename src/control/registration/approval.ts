@@ -19,7 +19,7 @@ export type Approval =
   | { readonly kind: 'automatic'; readonly cluster: string }
   /** an agent asks to be somebody else: whoever approves by the label of the cluster would not see it */
   | { readonly kind: 'denial'; readonly why: string }
-  /** such a request was approved all the same, while nothing of ours answered: nobody can take that back */
+  /** such a request was approved all the same, while nothing of ours answered, and signed: nobody can take that back */
   | { readonly kind: 'breach'; readonly why: string }
 
 /**
@@ -37,7 +37,8 @@ export function approvalOf(
   const stranger = agentOf({ name, groups }) && strangerIn(request)
   const otherSigner = agentOf({ name, groups }) && otherSignerIn(request)
   const breach = stranger ?? otherSigner
-  if (breach !== undefined && conditions.some(({ type }) => type === 'Approved')) return { kind: 'breach', why: breach }
+  // One that was approved and not signed, as the hub's own signer leaves it, opens nothing.
+  if (breach !== undefined && certificate !== undefined) return { kind: 'breach', why: breach }
   if (isDecided) return wait('it is decided')
   // To deny it we would need the right to approve nodes: who approves names the signer.
   if (otherSigner !== undefined) return wait(otherSigner)
