@@ -6,21 +6,24 @@ import { RedisMarks } from './index.ts'
 const noRedis = redisMissing === undefined ? '' : ` (not run: ${redisMissing})`
 
 describe.skipIf(noRedis !== '')(`marks in Redis${noRedis}`, () => {
-  const marksOf = (port: number) =>
-    new RedisMarks({
+  /** Marks whose connection stands. */
+  const marksOf = async (port: number) => {
+    const marks = new RedisMarks({
       connection: { host: '127.0.0.1', port },
       prefix: 'session:',
       channel: 'session-ends',
       newsOf: (key) => key.replace('revoked:', ''),
     })
+    await expect.poll(() => marks.has('x').catch(() => 'away'), { timeout: 15_000 }).toBe(false)
+    return marks
+  }
 
   it('are seen by every process, told to all, and forgotten in time', async () => {
     await using redis = await startRedis()
-    await using one = marksOf(redis.port)
-    await using other = marksOf(redis.port)
+    await using one = await marksOf(redis.port)
+    await using other = await marksOf(redis.port)
     const told: string[] = []
     other.subscribe((text) => told.push(text))
-    await expect.poll(() => other.has('x').catch(() => 'away')).toBe(false)
     await one.set('revoked:x', 60_000)
     await one.set('revoked:y', 50)
     await expect
@@ -35,9 +38,8 @@ describe.skipIf(noRedis !== '')(`marks in Redis${noRedis}`, () => {
 
   it('are taken away by one process, however many ask for it at once', async () => {
     await using redis = await startRedis()
-    await using one = marksOf(redis.port)
-    await using other = marksOf(redis.port)
-    await expect.poll(() => other.has('x').catch(() => 'away')).toBe(false)
+    await using one = await marksOf(redis.port)
+    await using other = await marksOf(redis.port)
     await one.set('x', 60_000)
     const taken = await Promise.all([one, other, one, other].map((marks) => marks.take('x')))
     expect(taken.filter(Boolean)).toEqual([true])
@@ -46,8 +48,7 @@ describe.skipIf(noRedis !== '')(`marks in Redis${noRedis}`, () => {
 
   it('whose news nobody heard are told when the connection is back; while Redis is away nobody guesses', async () => {
     await using redis = await startRedis()
-    await using marks = marksOf(redis.port)
-    await expect.poll(() => marks.has('x').catch(() => 'away')).toBe(false)
+    await using marks = await marksOf(redis.port)
     const told: string[] = []
     marks.subscribe((text) => told.push(text))
     await redis.kill()
