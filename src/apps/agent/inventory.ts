@@ -42,10 +42,12 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
   await manager.start()
   return {
     feed: engine.feed,
-    report: () =>
-      manager.isSynced
-        ? { phase: 'running' }
-        : { phase: 'reading', message: 'the objects of inventory are being read for the first time' },
+    report: () => {
+      const [fault] = manager.faults()
+      if (manager.isSynced) return { phase: 'running', ...(fault !== undefined && { message: fault }) }
+      const why = fault === undefined ? '' : `: ${fault}`
+      return { phase: 'reading', message: `the objects of inventory are being read for the first time${why}` }
+    },
     view: () => (manager.isSynced ? engine.view : undefined),
     async [Symbol.asyncDispose]() {
       await manager.stop()

@@ -191,6 +191,36 @@ function aReconciler(): Reconciler & { readonly seen: string[] } {
 }
 
 describe('Controller and Manager', () => {
+  it('says what it cannot follow and what fails, from when on, until both are well again', async () => {
+    await kube.create(settings, aSetting('a'))
+    let isRefused = true
+    const controller = new Controller({
+      reconciler: {
+        name: 'test',
+        reconcile: () => (isRefused ? Promise.reject(new Error('not yours')) : Promise.resolve(done)),
+      },
+      triggers: [onSpecChange(anInformer())],
+      concurrency: 1,
+      logger: silentLogger,
+    })
+    const manager = new Manager({ controllers: [controller], logger: silentLogger })
+    const began = Date.now()
+    await manager.start()
+    await until(() => expect(manager.faults()).toEqual(['test default/a: not yours']))
+    isRefused = false
+    await until(() => expect(manager.faults()).toEqual([]))
+    const { port } = new URL(listener.url)
+    await listener[Symbol.asyncDispose]()
+    await until(() => expect(manager.faults()).toHaveLength(1))
+    const [, since = '', why] =
+      /^configmaps cannot be followed since (\S+Z): (.+)$/.exec(manager.faults()[0] ?? '') ?? []
+    expect(Date.parse(since)).toBeGreaterThanOrEqual(began)
+    expect(why).toContain('127.0.0.1')
+    listener = await listen(Number(port))
+    await until(() => expect(manager.faults()).toEqual([])) // nothing changed meanwhile: that it answers is enough
+    await manager.stop()
+  })
+
   it('looks at every object once at the start, then at those whose spec changes, come or go', async () => {
     const crd = {
       apiVersion: 'apiextensions.k8s.io/v1',

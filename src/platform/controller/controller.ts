@@ -1,9 +1,9 @@
 import type { KubeObject, ObjectKey } from '#kube'
-import { type Clock, systemClock } from '#model'
+import { type Clock, FleetError, systemClock } from '#model'
 import type { Logger } from '#runtime'
-import { changesSpec, type Informer, type ObjectChange } from './informer.ts'
+import { causeOf, changesSpec, type Informer, type ObjectChange } from './informer.ts'
 import type { Outcome, Reconciler } from './types.ts'
-import { WorkQueue } from './work-queue.ts'
+import { keyText, WorkQueue } from './work-queue.ts'
 
 /** What makes a controller look at a key: an informer, and which keys one of its changes concerns. */
 export interface Trigger {
@@ -80,6 +80,15 @@ export class Controller {
     return { waiting: this.#queue?.depth ?? 0, running: this.#queue?.running ?? 0 }
   }
 
+  /** Why work on some of its keys does not come to an end, for people; undefined: nothing fails. */
+  get fault(): string | undefined {
+    const failing = this.#queue?.failing
+    if (!failing) return undefined
+    const { keys, key, error } = failing
+    const others = keys > 1 ? ` and ${keys - 1} more` : ''
+    return `${this.name} ${keyText(key)}${others}: ${FleetError.from(error).message}`
+  }
+
   /** Asks for one key, now or after a while. */
   enqueue(key: ObjectKey, afterMs = 0): void {
     this.#queue?.addAfter(key, afterMs)
@@ -94,7 +103,7 @@ export class Controller {
       random,
       work: (key, signal) => this.#reconcile(key, signal),
       onFailure: (key, error, waitMs) =>
-        logger.warn({ controller: this.name, key, err: error, waitMs }, 'reconcile failed; trying again'),
+        logger.warn({ controller: this.name, key, ...causeOf(error), waitMs }, 'reconcile failed; trying again'),
     })
     this.#queue = queue
     this.#unsubscribe = triggers.map(({ informer, keysOf }) =>

@@ -1,5 +1,5 @@
 import type { KubeClient, KubeObject, ObjectKey, Resource, WatchEvent } from '#kube'
-import { type Clock, systemClock } from '#model'
+import { type Clock, FleetError, systemClock } from '#model'
 import { backoffMs, type Logger } from '#runtime'
 import { keyText } from './work-queue.ts'
 
@@ -13,6 +13,8 @@ export type ObjectChange<T> =
 export type ObjectSource<T extends KubeObject> = (how: {
   readonly signal: AbortSignal
   readonly onTrouble: (error: unknown) => void
+  /** the source answers again, though nothing changed */
+  readonly onOpen?: () => void
 }) => AsyncIterable<WatchEvent<T>>
 
 /** Which objects are listed and watched. */
@@ -56,6 +58,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   readonly #listed = new Set<number>()
   /** up to which the list and the watch of each source have brought everything */
   readonly #seen: string[] = []
+  /** by source: since when it is not followed, and what it was answered last */
+  readonly #troubles = new Map<number, { readonly since: number; readonly error: unknown }>()
   #loop: Promise<void> | undefined
 
   constructor(options: InformerOptions<T>) {
@@ -75,6 +79,11 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   /** Whether the first list is in. */
   get isSynced(): boolean {
     return this.#isSynced
+  }
+
+  /** Why what is known may be old, and since when, ms; undefined: every source is followed. */
+  get trouble(): { readonly since: number; readonly error: unknown } | undefined {
+    return [...this.#troubles.values()].sort((a, b) => a.since - b.since)[0]
   }
 
   /** Begins to list and watch; a second call does nothing. */
@@ -153,10 +162,18 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
           attempt = 0
         })
       } catch (error) {
-        if (!signal.aborted) logger.warn({ resource: this.name, err: error }, 'watch ended; starting it anew')
+        if (!signal.aborted) {
+          this.#troubled(at, error)
+          logger.warn({ resource: this.name, ...causeOf(error) }, 'watch ended; starting it anew')
+        }
       }
       await clock.sleep(backoffMs(attempt, { fromMs: 500, toMs: 30_000 }), signal)
     }
+  }
+
+  #troubled(at: number, error: unknown): void {
+    const { clock = systemClock } = this.#options
+    this.#troubles.set(at, { since: this.#troubles.get(at)?.since ?? clock.now(), error })
   }
 
   #listAndWatch(how: Parameters<ObjectSource<T>>[0]): AsyncIterable<WatchEvent<T>> {
@@ -173,10 +190,15 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     const { where, onEvent, logger } = this.#options
     const events = this.#sources[at]?.({
       signal: this.#stop.signal,
-      onTrouble: (error) => logger.debug({ resource: this.name, err: error }, 'watch was interrupted; it goes on'),
+      onTrouble: (error) => {
+        this.#troubled(at, error)
+        logger.debug({ resource: this.name, err: error }, 'watch was interrupted; it goes on')
+      },
+      onOpen: () => this.#troubles.delete(at),
     })
     for await (const event of events ?? []) {
       onProgress()
+      this.#troubles.delete(at)
       onEvent?.(event)
       if (event.type === 'reset') {
         this.#seen[at] = event.resourceVersion
@@ -232,6 +254,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     for (const listener of this.#listeners) listener(change)
   }
 }
+
+/** A fault that was foreseen needs no stack. */
+export const causeOf = (error: unknown): object =>
+  error instanceof FleetError ? { why: error.message } : { err: error }
 
 const sameVersion = ({ metadata: a }: KubeObject, { metadata: b }: KubeObject) =>
   a.resourceVersion !== undefined && a.resourceVersion === b.resourceVersion

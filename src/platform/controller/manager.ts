@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { KubeObject } from '#kube'
+import { FleetError } from '#model'
 import type { Logger, Part } from '#runtime'
 import type { Controller } from './controller.ts'
 import type { Informer } from './informer.ts'
@@ -41,6 +42,18 @@ export class Manager implements Part {
   /** Whether every cache holds its first list: for readiness. */
   get isSynced(): boolean {
     return this.#informers().every((informer) => informer.isSynced)
+  }
+
+  /** What is not as it should be, for people: what is known may be old, or work on it fails. */
+  faults(): readonly string[] {
+    const troubled = this.#informers().flatMap(({ name, trouble }) => (trouble ? [{ name, ...trouble }] : []))
+    const [longest] = troubled.sort((a, b) => a.since - b.since)
+    const names = [...new Set(troubled.map(({ name }) => name))].join(', ')
+    const unread =
+      longest &&
+      `${names} cannot be followed since ${new Date(longest.since).toISOString()}: ${FleetError.from(longest.error).message}`
+    const failing = this.#options.controllers.flatMap(({ fault }) => fault ?? [])
+    return [...(unread === undefined ? [] : [unread]), ...failing]
   }
 
   /** Begins; does not wait for the API server, which may be away for now. */

@@ -26,6 +26,8 @@ interface Entry {
   readonly key: ObjectKey
   state: 'idle' | 'waiting' | 'running' | 'runningAndAskedAgain'
   failures: number
+  /** what the last run threw; undefined: it went well, or never ran */
+  error?: unknown
   /** Ends the run. One per run: what derives from a signal is remembered by it, so a long-lived one would grow for ever. */
   run?: AbortController
   /** the pending delay; a key has at most one */
@@ -65,6 +67,12 @@ export class WorkQueue implements AsyncDisposable {
   /** keys being worked on */
   get running(): number {
     return this.#running.size
+  }
+
+  /** Keys whose last run threw, with what the first of them threw; undefined: there are none. */
+  get failing(): { readonly keys: number; readonly key: ObjectKey; readonly error: unknown } | undefined {
+    const [first, ...more] = [...this.#entries.values()].filter(({ failures }) => failures > 0)
+    return first && { keys: 1 + more.length, key: first.key, error: first.error }
   }
 
   /** Asks for the key now. After a stop nothing is taken. */
@@ -151,10 +159,12 @@ export class WorkQueue implements AsyncDisposable {
       // The first await makes sure that a synchronous throw is caught here too.
       const outcome = await this.#options.work(entry.key, run.signal)
       entry.failures = 0
+      delete entry.error
       if (outcome.kind === 'again') afterMs = outcome.afterMs
     } catch (error) {
       if (this.#stop.signal.aborted) return
       afterMs = backoffMs(entry.failures++, { ...this.#options.backoff, random: this.#options.random })
+      entry.error = error
       this.#options.onFailure(entry.key, error, afterMs)
     } finally {
       delete entry.run
