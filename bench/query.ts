@@ -51,7 +51,7 @@ export async function run(args: readonly string[]): Promise<void> {
   const how = {
     clusters: Number(values.clusters ?? 100),
     pods: Number(values.pods ?? 10_000),
-    rounds: Number(values.rounds ?? 50),
+    rounds: Number(values.rounds ?? 200),
     changes: Number(values.changes ?? 500),
   }
   const text = report(await measure(Object.values(how)), how)
@@ -106,6 +106,7 @@ function report(
   const collected = answers.reduce((sum, { warm, live }) => sum + warm.collected + live.collected, 0)
   const share = (100 * collected) / (answers.length * 2 * how.rounds)
   const wall = worst(({ warm }) => warm.wall[1])
+  const wallLive = worst(({ live }) => live.wall[1])
   const cold = worst(({ cold }) => cold.cpuMs)
   const ratio = median(all.map(([, { administrator, filtered }]) => filtered.warm.cpu[0] / administrator.warm.cpu[0]))
   const worstRatio = Math.max(
@@ -115,11 +116,12 @@ function report(
 
 | What | Measured | Goal | |
 |---|---|---|---|
-| again, the worst p99 of the questions into which no collection of the whole heap fell, CPU | ${ms(quietWarm)} ms | 50 ms | ${met(quietWarm, 50)} |
-| while ${how.changes} rows change a second, the same | ${ms(quietLive)} ms | 50 ms | ${met(quietLive, 50)} |
-| again, the worst p99, CPU | ${ms(warm)} ms | 50 ms | ${met(warm, 50)} |
-| while ${how.changes} rows change a second, the worst p99, CPU | ${ms(live)} ms | 50 ms | ${met(live, 50)} |
 | again, the worst p99, wall time | ${ms(wall)} ms | 50 ms | ${met(wall, 50)} |
+| while ${how.changes} rows change a second, the same | ${ms(wallLive)} ms | 50 ms | ${met(wallLive, 50)} |
+| again, the worst p99, CPU of all threads, those of the collector among them | ${ms(warm)} ms | | |
+| while ${how.changes} rows change a second, the same | ${ms(live)} ms | | |
+| again, the worst p99 of the questions into which no collection of the whole heap fell, CPU | ${ms(quietWarm)} ms | | |
+| while ${how.changes} rows change a second, the same | ${ms(quietLive)} ms | | |
 | the first time, the worst, CPU | ${ms(cold)} ms | | |
 | somebody who sees a part, against the administrator: median of the questions | ${ratio.toFixed(2)} × | 1.5 × | ${met(ratio, 1.5)} |
 | the same, the worst question | ${worstRatio.toFixed(2)} × | 1.5 × | ${met(worstRatio, 1.5)} |

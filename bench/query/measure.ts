@@ -4,6 +4,7 @@
  */
 import { constants, monitorEventLoopDelay, type NodeGCPerformanceDetail, PerformanceObserver } from 'node:perf_hooks'
 import { keepHeapTight } from '../../src/platform/runtime/index.ts'
+import { hex } from '../table/pods.ts'
 import { startFleet } from './fleet.ts'
 
 // As the hub does.
@@ -50,16 +51,16 @@ const questions: Readonly<Record<string, (round: number) => string>> = {
   'grouped by node': asIs(`${groups}by=cluster&by=node`),
   'grouped by workload': asIs(`${groups}by=namespace&by=workload`),
   'crash-looping by workload': asIs(`${groups}by=workload&where=status%3DCrashLoopBackOff`),
-  'typed, letter by letter': typed([
-    'billing-1',
-    'search-2',
-    'worker-3',
-    'cart-2-9',
-    'team-3',
-    'api-4',
-    'web-2-7',
-    '9e3779b1',
-  ]),
+  // Words of names, of namespaces and of what is generated, each typed once in a run of measurements.
+  'typed, letter by letter': typed(
+    Array.from({ length: Math.ceil(rounds / 4) }, (_, i) =>
+      i % 8 === 6
+        ? `team-${i % 40}`
+        : i % 8 === 7
+          ? hex(1000 * (i % clusters) + i, 8)
+          : `${['billing', 'search', 'worker', 'cart', 'api', 'web'][i % 8]}-${1 + (i % 24)}`,
+    ),
+  ),
 }
 
 /** Collections of the whole heap that stop everything, as they come. */

@@ -65,15 +65,23 @@ const nowhere: Found = { rows: noRows, best: -1, rank: rankAnywhere + 1 }
 /** The row with the shortest name, of several the first by name. */
 export const shortestOf = (keys: Keys): number => texts.of(keys, textOf).shortest
 
+/** Letters typed between two questions: they are asked when the fingers rest. */
+const MAX_TYPED_AT_ONCE = 4
+
 /** Finds a word, in lower case and without white space, in the names of chunks. */
 export function nameFinder(word: string): (keys: Keys) => Found {
   if (word === '' || /\s/.test(word)) return () => (word === '' ? everywhere : nowhere)
   const answers = words.answers<Found>(word, bytesOfFound)
-  // Who types has mostly asked for the word without its last letter.
-  const shorter = words.answers<Found>(word.slice(0, -1), bytesOfFound)
+  // Who types has mostly asked for the word without its last letters.
+  const shorter = Array.from({ length: Math.min(MAX_TYPED_AT_ONCE, word.length - 1) }, (_, i) =>
+    words.answers<Found>(word.slice(0, -1 - i), bytesOfFound),
+  )
   const findIn = (keys: Keys): Found => {
-    const known = word.length > 1 ? shorter.known(keys) : undefined
-    return known === nowhere ? nowhere : find(keys, word, known?.rows)
+    for (const beginning of shorter) {
+      const known = beginning.known(keys)
+      if (known) return known === nowhere ? nowhere : find(keys, word, known.rows)
+    }
+    return find(keys, word)
   }
   // What is told of a few rows is not asked again.
   return (keys) => (keys.names.length < FEW_ROWS ? find(keys, word) : answers.of(keys, findIn))
