@@ -490,6 +490,35 @@ describe('bindings of an inventory', () => {
     expect(world.places.one.taken.slice(1).every(({ delivery }) => delivery.changes?.put.length === 0)).toBe(true)
   })
 
+  it('owe nothing to a sink that is away while nothing changes, and the change that comes meanwhile', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one', { pace: { windowMs: 0, heartbeatMs: seconds(30) } }))
+    await clock.advance(seconds(1))
+    world.places.one.trouble = 'transient'
+    await clock.advance(minutes(20))
+    expect(world.views()['database/one']).toMatchObject({ state: 'failing', reason: 'Transient' })
+    expect(world.views()['database/one']).not.toHaveProperty('behindSince')
+    expect(world.run.bindings[0]?.lagMs).toBe(0)
+    const began = clock.now()
+    world.rows.put([aRow('b')])
+    await clock.advance(minutes(20))
+    expect(world.views()['database/one']).toMatchObject({ state: 'failing', behindSince: began })
+    // A part of it may stand there: what was before does not count any more.
+    world.rows.remove([aRow('b')])
+    await clock.advance(minutes(20))
+    expect(world.run.bindings[0]?.lagMs).toBeGreaterThan(minutes(39))
+    world.places.one.trouble = undefined
+    await expect
+      .poll(async () => {
+        await clock.advance(seconds(60))
+        return world.views()['database/one']
+      })
+      .not.toHaveProperty('behindSince')
+    expect(world.places.one.namesOf(WRITING)).toEqual(['a'])
+  })
+
   it('take away what they wrote when the inventory goes, and keep at it', async () => {
     const world = new World()
     world.rows.put([aRow('a')])

@@ -14,6 +14,7 @@ import type { ExportMetrics } from '../metrics.ts'
 import {
   type BindingState,
   begun,
+  type Content,
   decide,
   exported,
   exportedInPart,
@@ -110,6 +111,8 @@ export class Binding implements AsyncDisposable {
         readonly rows?: number
       }
     | undefined
+  /** checksum of what stands in the sink, whole and as far as we know */
+  #standing: string | undefined
   #isOurs = false
   #failure: { readonly reason: string; readonly message: string } | undefined
   /** what is told of another cluster that wrote there before; for as long as this process runs */
@@ -130,6 +133,7 @@ export class Binding implements AsyncDisposable {
       const ageMs = Math.max(0, options.now() - at)
       this.#state = seeded(checksum, options.clock.now() - ageMs)
       this.#exported = seed.exported
+      this.#standing = checksum
     }
     this.#run = this.#loop()
   }
@@ -284,6 +288,7 @@ export class Binding implements AsyncDisposable {
     if (isFirst && this.#exported?.identity === sink.identity) return
     this.#state = fresh
     this.#exported = undefined
+    this.#standing = undefined
     this.#isOurs = false
     if (!isFirst) this.#behindSince ??= this.#options.now()
   }
@@ -324,15 +329,20 @@ export class Binding implements AsyncDisposable {
       return snapshot && { checksum: snapshot.checksum, isComplete: snapshot.isComplete }
     }
     const decision = decide(this.#state, this.#plan.pace, content, clock.now())
-    if (decision.kind === 'wait' || decision.kind === 'idle') {
-      const latest = snapshot && content()
-      if (latest && isCurrent(this.#state, latest) && this.#caughtUp()) this.#options.onChange()
-      return decision.kind === 'wait' ? decision.ms : undefined
+    if (snapshot && this.#holds(snapshot)) {
+      if (this.#caughtUp()) this.#options.onChange()
+    } else if (decision.kind === 'export') {
+      this.#behindSince ??= this.#options.now()
     }
-    if (!snapshot) return undefined
-    if (decision.kind === 'export') this.#behindSince ??= this.#options.now()
+    if (decision.kind === 'wait') return decision.ms
+    if (decision.kind === 'idle' || !snapshot) return undefined
     await this.#deliver(goal.sink, snapshot)
     return 0
+  }
+
+  /** Whether the sink lacks nothing of it, though it may not answer now. */
+  #holds(content: Content): boolean {
+    return isCurrent(this.#state, content) || this.#standing === content.checksum
   }
 
   async #deliver(sink: ReadySink, snapshot: Snapshot): Promise<void> {
@@ -340,6 +350,8 @@ export class Binding implements AsyncDisposable {
     const type = sink.object.declaration.spec.type
     const content = { checksum: snapshot.checksum, isComplete: snapshot.isComplete }
     const isHeartbeat = isCurrent(this.#state, content)
+    // Of what is not taken whole, parts may stand there.
+    if (!isHeartbeat && this.#standing !== content.checksum) this.#standing = undefined
     const startedAt = clock.now()
     const takenAt = now()
     const delivery = { ...this.#delivery(sink, snapshot, takenAt), isLook: isHeartbeat }
@@ -364,6 +376,7 @@ export class Binding implements AsyncDisposable {
     if (receipt.isPartial) return this.#goOn()
     const { waits } = receipt
     this.#acknowledge(delivery, snapshot, snapshot.isComplete && !waits)
+    if (!isHeartbeat || waits) this.#standing = snapshot.isComplete && !waits ? snapshot.checksum : undefined
     if (isHeartbeat && !waits) {
       this.#state = touched(this.#state, clock.now())
     } else {
@@ -430,6 +443,7 @@ export class Binding implements AsyncDisposable {
   /** The sink has something later of ours, as after a clock was set back: our next snapshot is later than that. */
   #overtaken({ position }: Receipt): void {
     this.#acknowledged = undefined
+    this.#standing = undefined
     this.#options.source.passed(position)
     if (this.#overtakenTimes++ === 0) return
     throw new SinkError(
@@ -440,6 +454,7 @@ export class Binding implements AsyncDisposable {
 
   #conflict(who: string): void {
     this.#options.metrics.conflict()
+    this.#standing = undefined
     this.#record('forbidden', WRITER_CONFLICT, `${who}. Give one of both clusters another identity, or stop one`)
   }
 
@@ -487,6 +502,8 @@ export class Binding implements AsyncDisposable {
     const { clock, random, metrics, health, onChange } = this.#options
     metrics.failed(errorClass)
     this.#state = failed(this.#state, errorClass, clock.now(), random())
+    // A sink that does not answer holds what it held; one that is not as it was, perhaps not.
+    if (errorClass === 'terminal') this.#standing = undefined
     this.#failure = { reason, message }
     this.#waits = undefined
     health.refused(this.place, this.#inventory, this.#failure)
