@@ -9,6 +9,24 @@ const KEEP_ALIVE_MS = minutes(1)
 /** What all answers on one connection have together, at most: acknowledgements, and a look at one topic. The library keeps what it is sent. */
 const MAX_RECEIVED_BYTES = 16 * 2 ** 20
 
+/** Ends a connection on which too much comes, or what cannot be read: the library reads in a listener, whose error would end the process. */
+function contain(socket: Socket): void {
+  const emit = socket.emit.bind(socket) as (event: string | symbol, ...args: unknown[]) => boolean
+  socket.emit = (event: string | symbol, ...args: unknown[]) => {
+    if (event !== 'data') return emit(event, ...args)
+    if (socket.bytesRead > MAX_RECEIVED_BYTES) {
+      socket.destroy(new Error('it sends more than all answers have'))
+      return true
+    }
+    try {
+      return emit(event, ...args)
+    } catch (error) {
+      socket.destroy(new Error('it sends what is no answer of Kafka', { cause: error }))
+      return true
+    }
+  }
+}
+
 /**
  * Every connection to a broker is dialed here, also to those that others name: the guard judges each address, and what is open is
  * known, so that it can be ended.
@@ -40,9 +58,7 @@ export class KafkaDialer {
       : connect(options, onConnect)
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    socket.on('data', () => {
-      if (socket.bytesRead > MAX_RECEIVED_BYTES) socket.destroy(new Error('it sends more than all answers have'))
-    })
+    contain(socket)
     return socket.setKeepAlive(true, KEEP_ALIVE_MS)
   }
 
