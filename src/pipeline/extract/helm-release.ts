@@ -24,7 +24,8 @@ const FIELDS: Readonly<Record<string, string>> = {
 }
 /** Rendered manifests and whatever else is made of the values, secret ones as well. */
 const HIDDEN = ['manifest', 'hooks'] as const
-const HIDDEN_OF_CHART = ['templates', 'files', 'values', 'raw'] as const
+const HIDDEN_OF_CHART = ['templates', 'files', 'values', 'raw', 'schema'] as const
+const HIDDEN_OF_INFO = ['notes', 'resources'] as const
 
 export const HELM_PREFIX = 'helm:release.'
 
@@ -60,6 +61,8 @@ function refusedBy({ segments }: ParsedPath, showsConfig: boolean): string | und
   if (HIDDEN.some((key) => key === first)) return `${first} of a release holds rendered secrets and is never given`
   if (first === 'chart' && HIDDEN_OF_CHART.some((key) => key === second))
     return `chart.${second} of a release is never given`
+  if (first === 'info' && HIDDEN_OF_INFO.some((key) => key === second))
+    return `info.${second} of a release may hold rendered secrets and is never given`
   if (first === 'config' && !showsConfig)
     return 'the values of a release may be secret: annotate the profile with kollect.dev/allow-secret-extraction: "true" if they may leave the cluster'
   return undefined
@@ -68,7 +71,8 @@ function refusedBy({ segments }: ParsedPath, showsConfig: boolean): string | und
 function shown(release: Fields, showsConfig: boolean): Fields {
   const { config, ...rest } = without(release, HIDDEN)
   const chart = isFields(rest.chart) ? { chart: without(rest.chart, HIDDEN_OF_CHART) } : {}
-  return { ...rest, ...chart, ...(showsConfig && { config }) }
+  const info = isFields(rest.info) ? { info: without(rest.info, HIDDEN_OF_INFO) } : {}
+  return { ...rest, ...chart, ...info, ...(showsConfig && { config }) }
 }
 
 const without = (map: Fields, keys: readonly string[]): Fields =>

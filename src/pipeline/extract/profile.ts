@@ -171,7 +171,7 @@ class ProfileCompiler {
       const left = prune.known({ ...typed, ...object })
       // Values of Secrets are not exported with the whole, whatever is consented to for single ones.
       const safe = this.#isSecret ? { ...left, data: undefined, stringData: undefined } : left
-      this.#scrubber.continueWith(safe)
+      this.#scrubber.continueWith(safe, true)
       try {
         return prune.named(this.#scrubber.deep(safe) as Readonly<Record<string, unknown>>)
       } finally {

@@ -21,6 +21,9 @@ export interface ScrubOptions {
 }
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+/** Of the annotations of a Secret those that name something; tools keep whole copies of it in others, packed and under names of their own. */
+const MAX_PLAIN_ANNOTATION = 256
+const PLAIN_ANNOTATION = /^(?:[\w+=]{0,32}(?:[\s./:,;@*()-]|$))*$/
 
 type Fields = Readonly<Record<string, unknown>>
 const NOTHING: Fields = {}
@@ -38,6 +41,8 @@ export class Scrubber {
   /** maps whose values are shown by consent */
   readonly #open = new Set<unknown>()
   #isSecret = false
+  /** those of a Secret, where nobody consented */
+  #annotations: unknown
   #isHelm = false
   #root: unknown
   #values = 0
@@ -56,14 +61,22 @@ export class Scrubber {
     // Helm can keep its releases in ConfigMaps, with all values that were given.
     const labels = isFields(metadata) ? metadata.labels : undefined
     this.#isHelm = !this.#isSecret && isFields(labels) && labels.owner === 'helm'
+    this.#hideAnnotations(root, !this.#showsSecretData)
     this.#values = 0
     if (this.#open.size > 0) this.#open.clear()
     if (this.#isSecret && this.#showsSecretData) for (const map of [data, stringData]) this.show(map)
   }
 
-  /** Another shape of the same object comes, of which parts were left out: what it is has been decided. */
-  continueWith(root: unknown): void {
+  /** Another shape of the same object comes, of which parts were left out: what it is has been decided. @param isWhole consent for single values does not count */
+  continueWith(root: unknown, isWhole = false): void {
     this.#root = root
+    this.#hideAnnotations(root, isWhole || !this.#showsSecretData)
+  }
+
+  #hideAnnotations(root: unknown, isHidden: boolean): void {
+    const metadata = isFields(root) ? root.metadata : undefined
+    this.#annotations =
+      this.#isSecret && isHidden ? ((isFields(metadata) ? metadata.annotations : undefined) ?? NOTHING) : undefined
   }
 
   /** Shows what stands in this map, and in maps below it, by consent. */
@@ -87,7 +100,10 @@ export class Scrubber {
       if (this.#holdsSecrets(map)) return this.#open.has(value) ? value : undefined
     }
     // Of a Secret it is the Secret once more, whatever its text looks like.
-    if (this.#isSecret && key === LAST_APPLIED && !this.#showsSecretData) return undefined
+    if (this.#annotations !== undefined) {
+      if (key === LAST_APPLIED) return undefined
+      if (parent === this.#annotations && !isPlainAnnotation(value)) return REDACTED_TEXT
+    }
     if (this.#open.size > 0 && this.#open.has(parent)) return value
     if (value !== '' && this.#isSecretEntry(map, key, value)) return REDACTED
     return typeof value === 'string' ? this.#text(value) : value
@@ -191,6 +207,10 @@ export class Scrubber {
     this.#values += values
     if (this.#values > MAX_VALUES) throw new ExtractionFault(`the value holds more than ${MAX_VALUES} values`)
   }
+}
+
+function isPlainAnnotation(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= MAX_PLAIN_ANNOTATION && PLAIN_ANNOTATION.test(value)
 }
 
 /** Where a text is remembered: by its length and some of its letters. */

@@ -333,6 +333,30 @@ describe('no secret leaves', () => {
   })
 })
 
+it('of a Secret annotations that name something are given, and no copies under whatever name', () => {
+  const copy = JSON.stringify({ data: { a: SECRET } })
+  const copies = [
+    copy,
+    JSON.stringify(copy),
+    Buffer.from(copy).toString('base64'),
+    `x ${'a'.repeat(40)}`,
+    'a, '.repeat(200),
+  ]
+  const names = {
+    'cert-manager.io/common-name': '*.shop.example.com',
+    'cert-manager.io/alt-names': 'shop.example.com,www.shop.example.com',
+    'kubernetes.io/service-account.uid': '7f8f4b4e-3c1c-4a57-9f0e-0c4f4f1a2b3c',
+    'example.com/at': '2026-01-01T00:00:00Z',
+  }
+  const annotations = { ...names, ...Object.fromEntries(copies.map((text, i) => [`copy${i}`, text])) }
+  const object = { metadata: { name: 's', namespace: 'n', uid: 'u', annotations } }
+  const left = JSON.parse(
+    leaves(profileOf({ kind: 'Secret', group: '' } as Planted, '{.metadata.annotations}'), object),
+  )
+  const hidden = Object.fromEntries(copies.map((_, i) => [`copy${i}`, '[redacted]']))
+  expect(left.row.attributes.found).toEqual({ ...names, ...hidden })
+})
+
 it('of a Secret the annotation of `kubectl apply` never leaves, whatever its text looks like', () => {
   const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': `{"data":{"A":"${SECRET}"}}`, note: 'kept' }
   const object = { metadata: { name: 's', namespace: 'n', uid: 'u', annotations } }

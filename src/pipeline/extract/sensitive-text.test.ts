@@ -18,6 +18,9 @@ describe('a text', () => {
     ['x Bearer abcdefghijkl y', 'x Bearer [redacted] y'],
     ['see eyJhbGciOiJI.eyJzdWIiOiIx.sig_nature ok', 'see [redacted] ok'],
     [`ghp_${'a'.repeat(36)}`, '[redacted]'],
+    ['kind: Secret # of the shop\ndata: {a: b}', '[redacted]'],
+    ['- {kind: Secret, data: {a: b}}', '[redacted]'],
+    ['kind: !!str Secret\ndata: {a: b}', '[redacted]'],
     ['a: 1\npassword: |-\n  x\n  y\nb: 2', 'a: 1\npassword: [redacted]\nb: 2'],
   ])('%j leaves as %j', (text, left) => expect(clean(text)).toBe(left))
 
@@ -34,6 +37,7 @@ describe('a text', () => {
       'mail me@example.com',
       '--listen=:8080',
       'kind: SecretStore\nmetadata: {}',
+      'this kind: Secrets of the shop',
       'https://example.com/a@b',
       '{"a": 1}',
       '{{ .Values.image }}',

@@ -34,7 +34,8 @@ const PATTERNS: readonly RegExp[] = [
   /()\b(?:gh[opusr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|[rs]k_live_\w{10,}|AIza[\w-]{30,})/g,
 ]
 /** A manifest of a Secret as YAML: its values may stand under any name. */
-const SECRET_MANIFEST = /^[ \t-]*["']?kind["']?\s{0,20}:\s{0,20}["']?Secret(?:List)?["']?[\s,}]*$/m
+const SECRET_MANIFEST =
+  /(?:^|[\s{,"'-])["']?kind["']?\s{0,20}:\s{0,20}(?:[!&][\w!:.-]{0,60}\s{1,20}){0,2}["']?Secret(?:List)?["']?(?:$|[\s,}])/
 
 /**
  * A text without the secrets that it shows to be such: passwords of addresses and connection strings, values behind telling names and

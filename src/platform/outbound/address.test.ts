@@ -57,7 +57,7 @@ describe('an address', () => {
     ['10.1.2.3', 'private'],
     ['100.64.0.1', 'shared'],
     ['198.19.255.255', 'shared'],
-    ['fd00:ec2::253', 'private'],
+    ['fd00:ec2::23', 'metadata'],
     ['8.8.8.8', 'internet'],
     ['nonsense', undefined],
   ])('%s is %s', (address, kind) => expect(addressKind(address)).toBe(kind))

@@ -42,8 +42,9 @@ const V6: typeof V4 = [
   [
     'metadata',
     [
-      ['fd00:ec2::254', 128],
-      ['fd20:ce::254', 128],
+      // All that a cloud answers of itself there, credentials of pods among it.
+      ['fd00:ec2::', 32],
+      ['fd20:ce::', 64],
     ],
   ],
   ['loopback', [['::1', 128]]],

@@ -61,13 +61,14 @@ export function planted(secret: string): readonly Planted[] {
       manifest: `kind: Secret\ndata:\n  a: ${secret}`,
       hooks: [{ manifest: secret }],
     },
-    info: { status: 'deployed', notes: `password: ${secret}` },
+    info: { status: 'deployed', notes: `Log in with admin / ${secret}`, resources: [{ data: secret }] },
     chart: {
       metadata: { name: 'web', version: '1.2.3' },
       values,
       templates: [{ data: secret }],
       files: [{ data: secret }],
       raw: [secret],
+      schema: base64(JSON.stringify({ default: secret })),
     },
   }
   return [
@@ -82,7 +83,13 @@ export function planted(secret: string): readonly Planted[] {
           stringData: { plain: secret },
         },
         metadata: metadata('web', {
-          annotations: applied('Secret', { data: { a: secret }, stringData: { b: secret } }),
+          annotations: {
+            ...applied('Secret', { data: { a: secret }, stringData: { b: secret } }),
+            // As tools of others keep what they applied.
+            'objectset.rio.cattle.io/applied': packed({ kind: 'Secret', data: { a: secret } }, false),
+            'example.com/was': base64(JSON.stringify({ data: { a: secret } })),
+            'example.com/escaped': JSON.stringify(JSON.stringify({ data: { a: secret } })),
+          },
         }),
       },
       places: [

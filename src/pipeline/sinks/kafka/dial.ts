@@ -3,19 +3,24 @@ import { connect as connectTls } from 'node:tls'
 import type { ISocketFactory } from 'kafkajs'
 import { minutes } from '#model'
 import { AddressRefusedError, type OutboundGuard } from '#outbound'
+import { Answers } from './answers.ts'
 import type { KafkaBroker } from './plan.ts'
 
 const KEEP_ALIVE_MS = minutes(1)
-/** What all answers on one connection have together, at most: acknowledgements, and a look at one topic. The library keeps what it is sent. */
-const MAX_RECEIVED_BYTES = 16 * 2 ** 20
-
-/** Ends a connection on which too much comes, or what cannot be read: the library reads in a listener, whose error would end the process. */
-function contain(socket: Socket): void {
+/** Ends a connection on which comes what must not be read, or cannot be: the library reads in a listener, whose error would end the process. */
+function contain(socket: Socket): Socket {
+  const answers = new Answers()
+  const write = socket.write.bind(socket) as (piece: Buffer, ...more: unknown[]) => boolean
+  socket.write = ((piece: Buffer, ...more: unknown[]) => {
+    answers.ask(piece)
+    return write(piece, ...more)
+  }) as Socket['write'] // what the library writes are buffers
   const emit = socket.emit.bind(socket) as (event: string | symbol, ...args: unknown[]) => boolean
   socket.emit = (event: string | symbol, ...args: unknown[]) => {
     if (event !== 'data') return emit(event, ...args)
-    if (socket.bytesRead > MAX_RECEIVED_BYTES) {
-      socket.destroy(new Error('it sends more than all answers have'))
+    const fault = answers.fault(args[0] as Buffer)
+    if (fault !== undefined) {
+      socket.destroy(new Error(fault))
       return true
     }
     try {
@@ -25,6 +30,7 @@ function contain(socket: Socket): void {
       return true
     }
   }
+  return socket
 }
 
 /**
@@ -58,8 +64,7 @@ export class KafkaDialer {
       : connect(options, onConnect)
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    contain(socket)
-    return socket.setKeepAlive(true, KEEP_ALIVE_MS)
+    return contain(socket).setKeepAlive(true, KEEP_ALIVE_MS)
   }
 
   /** Ends all connections, and with them what waits for an answer; there are no others. */
