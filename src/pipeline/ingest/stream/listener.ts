@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import {
@@ -43,6 +43,8 @@ interface Heard {
   readonly socket: Socket
   /** that was shown, and counted then */
   readonly certificate: PeerCertificate | undefined
+  /** the same as it was sent, DER */
+  readonly raw: Buffer | undefined
   /** it counts no more: whoever holds it is told by its stream, if it has one, before the connection ends */
   isRevoked: boolean
   /** that came so far */
@@ -63,6 +65,8 @@ export class Listener implements AsyncDisposable {
   #fingerprint = ''
   /** the certificate that is shown, PEM */
   #shown = ''
+  /** that clients' certificates may be signed by, PEM */
+  #authorities: readonly string[] = []
   #isDoubtful = false
   #unverified = 0
   #unverifiedSaidAt = Number.NEGATIVE_INFINITY
@@ -171,13 +175,14 @@ export class Listener implements AsyncDisposable {
     })
     // Whoever breaks off is a matter of the stream, if there is one yet.
     socket.on('error', (error) => this.#options.logger.debug({ peer, error: error.message }, 'a connection broke'))
-    if (!this.#tls) return this.#connected(socket, socket, undefined)
+    if (!this.#tls) return this.#connected(socket, socket)
     this.#handshakes.arrived(socket)
   }
 
   /** @param spoken the same, inside its encryption where there is one */
-  #connected(socket: Socket, spoken: Socket, certificate: PeerCertificate | undefined) {
-    this.#heard.set(peerOf(socket), { socket, certificate, isRevoked: false, bytes: 0, quietSweeps: 0, ms: 0 })
+  #connected(socket: Socket, spoken: Socket, certificate?: PeerCertificate, raw?: Buffer) {
+    const nothing = { isRevoked: false, bytes: 0, quietSweeps: 0, ms: 0 }
+    this.#heard.set(peerOf(socket), { socket, certificate, raw, ...nothing })
     this.#options.onConnection(spoken)
   }
 
@@ -187,6 +192,7 @@ export class Listener implements AsyncDisposable {
     const { context, fingerprint } = read
     this.#fingerprint = fingerprint
     this.#shown = context.cert
+    this.#authorities = context.ca ?? []
     const tls = createTlsServer({
       ...context,
       minVersion: 'TLSv1.2',
@@ -202,9 +208,11 @@ export class Listener implements AsyncDisposable {
       this.#noteUnverified(secured)
       secured.on('error', (error) => this.#options.logger.debug({ error: error.message }, 'a connection broke'))
       // One that is not revoked, and does not count for another reason, its stream is told.
-      const certificate = secured.authorized ? certificateOf(secured.getPeerCertificate()) : undefined
+      const shown = secured.authorized ? secured.getPeerCertificate() : undefined
+      const certificate = shown && certificateOf(shown)
       const isRevoked = certificate !== undefined && this.#options.isRevoked?.(certificate) === true
-      if (secured.alpnProtocol === 'h2' && socket && !isRevoked) return this.#connected(socket, secured, certificate)
+      if (secured.alpnProtocol === 'h2' && socket && !isRevoked)
+        return this.#connected(socket, secured, certificate, shown?.raw)
       this.#options.onRefused('handshake')
       secured.destroy()
     })
@@ -223,6 +231,25 @@ export class Listener implements AsyncDisposable {
       })
     }, RELOAD_EVERY_MS)
     this.#reload.unref()
+  }
+
+  /** Ends connections by certificates of an authority that is trusted no more; what others signed stays. */
+  #trust(authorities: readonly string[]): void {
+    const before = this.#authorities
+    this.#authorities = authorities
+    const removed = before.filter((one) => !authorities.includes(one))
+    if (removed.length === 0) return
+    let ended = 0
+    for (const { socket, raw } of this.#heard.values()) {
+      if (!raw || !isSignedByOneOf(raw, removed) || isSignedByOneOf(raw, authorities)) continue
+      socket.destroy()
+      ended++
+    }
+    if (ended > 0)
+      this.#options.logger.warn(
+        { ended },
+        'the authority that signed the certificates of these connections is trusted no more: they were ended',
+      )
   }
 
   /** It counts as none. Where many do not verify, the CA that signed them is gone from here: said once in a while, as anybody can show one. */
@@ -253,6 +280,7 @@ export class Listener implements AsyncDisposable {
       this.#fingerprint = fingerprint
       const isRenewed = context.cert !== this.#shown
       this.#shown = context.cert
+      this.#trust(context.ca ?? [])
       this.#options.logger.info(
         { certificate: files.certFile },
         isRenewed
@@ -267,6 +295,14 @@ export class Listener implements AsyncDisposable {
       )
     }
   }
+}
+
+function isSignedByOneOf(raw: Buffer, authorities: readonly string[]): boolean {
+  const leaf = new X509Certificate(raw)
+  return authorities.some((pem) => {
+    const authority = new X509Certificate(pem)
+    return leaf.checkIssued(authority) && leaf.verify(authority.publicKey)
+  })
 }
 
 const peerOf = (socket: Socket) => `${socket.remoteAddress}:${socket.remotePort}`

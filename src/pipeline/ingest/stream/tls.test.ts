@@ -127,6 +127,31 @@ describe('the listener of agents', () => {
     east.socket.destroy()
   })
 
+  it('ends the streams of whom an authority signed that is trusted no more, and no others', async () => {
+    const [former, next] = [await TestAuthority.make('former'), await TestAuthority.make('next')]
+    const { certFile, keyFile } = files
+    let trusted = [former.pem, next.pem]
+    await using hub = await aHub({ tls: { certFile, keyFile, clientCas: async () => trusted.join('\n') } })
+    const { address } = hub.server
+    const agentOf = async (name: string, by: TestAuthority) => {
+      hub.credentials.grant(name, name, 'certificate')
+      const { agent } = await OwnAgent.connect({
+        ...{ address, cluster: name },
+        credentials: trusting(await by.sign(name, 'client')),
+      })
+      return agent
+    }
+    await using _west = await agentOf('west', former)
+    await using _east = await agentOf('east', next)
+    trusted = [next.pem]
+    await eventually('the stream of west has ended', () => hub.server.agents.facts('west')?.connected === false)
+    expect(hub.server.agents.facts('east')).toMatchObject({ connected: true })
+    await agentOf('west', former).then(
+      () => expect.unreachable('its certificate counts for nothing'),
+      (error: unknown) => expect(String(error)).toContain('not accepted'),
+    )
+  })
+
   it('tells members by which authorities the hub is known and where it is, again when that changes, and nobody else', async () => {
     let roots = 'FIRST'
     let addresses: string[] = []
