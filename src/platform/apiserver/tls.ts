@@ -35,6 +35,12 @@ async function readAuthority(
   return { ...pair, endsMs: certificate.notAfter.getTime() }
 }
 
+/** A file that is there and may not be read, now or by this user: nothing is known of what it holds. */
+const isOfSystem = (error: unknown): boolean => {
+  const { code } = error as NodeJS.ErrnoException
+  return error instanceof Error && 'syscall' in error && code !== 'ENOENT'
+}
+
 /** The CA kept in a directory, or a new one that is kept there from now on; one that replaces another is said in the log. */
 async function keptAuthority(
   dir: string,
@@ -51,7 +57,7 @@ async function keptAuthority(
       logger.warn({ dir }, `a new CA is made, because the kept one ends within 30 days: ${means}`)
     } catch (error) {
       // Whole, and a key away: replacing it would cut off who trusts it.
-      if (error instanceof UnknownKeyError) throw error
+      if (error instanceof UnknownKeyError || isOfSystem(error)) throw error
       const reason = error instanceof Error ? error.message : String(error)
       for (const path of [certPath, keyPath]) if (existsSync(path)) renameSync(path, `${path}.damaged`)
       logger.error(

@@ -1,5 +1,15 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes, sign, X509Certificate } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -427,6 +437,24 @@ describe('the hub’s CA', () => {
       writeFileSync(join(dir, one), whole)
       writeFileSync(join(dir, two), whole)
     }
+  })
+
+  it('takes what may not be read for no damage', async () => {
+    const dir = aFolder()
+    const [root] = (await openIn(dir)).roots()
+    const [one = '', two = ''] = readdirSync(dir).sort()
+    // As a file of another user is: the system refuses to say what it holds.
+    const refusing = (name: string) => {
+      renameSync(join(dir, name), join(dir, `${name}.kept`))
+      mkdirSync(join(dir, name))
+    }
+    refusing(one)
+    refusing(two)
+    await expect(openIn(dir)).rejects.toMatchObject({ code: 'EISDIR' })
+    rmdirSync(join(dir, two))
+    renameSync(join(dir, `${two}.kept`), join(dir, two))
+    rmdirSync(join(dir, one))
+    expect((await openIn(dir)).roots()[0]?.id).toBe(root?.id)
   })
 
   it('kept where several processes write: nobody’s change is lost, and each hears of the others’', async () => {

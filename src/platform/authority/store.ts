@@ -14,7 +14,7 @@ export interface Kept {
 export interface AuthorityStore {
   /**
    * @returns undefined where nothing was ever kept
-   * @throws AuthorityUnusableError where something is there and cannot be read
+   * @throws AuthorityUnusableError where something is there that is harmed; the error of the system where it may not be read
    */
   read(): Promise<Kept | undefined>
   /**
@@ -47,7 +47,8 @@ export function folderStore(directory: string, onHarmed?: (path: string) => void
   const paths = COPIES.map((name) => join(directory, name))
   return {
     async read() {
-      const texts = await Promise.all(paths.map((path) => textOf(path)))
+      const read = await Promise.all(paths.map((path) => textOf(path)))
+      const texts = read.map((one) => (one instanceof Error ? '' : one))
       const whole = texts
         .map((text) => (text === undefined ? undefined : checked(text)))
         .find((text) => text !== undefined)
@@ -59,6 +60,8 @@ export function folderStore(directory: string, onHarmed?: (path: string) => void
         }
         return { text: whole, version: digest(whole) }
       }
+      // Of a file that this user may not read nothing is known: it is no damage.
+      for (const one of read) if (one instanceof Error) throw one
       if (texts.every((text) => text === undefined)) return undefined
       throw new AuthorityUnusableError(
         `the hub's CA in ${directory} is damaged: restore the folder from a backup, or move it away to begin anew, after which every member has to join again`,
@@ -72,12 +75,12 @@ export function folderStore(directory: string, onHarmed?: (path: string) => void
   }
 }
 
-/** @returns undefined where there is no such file; '' where it cannot be read */
-async function textOf(path: string): Promise<string | undefined> {
+/** @returns undefined where there is no such file */
+async function textOf(path: string): Promise<string | Error | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : ''
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : (error as Error)
   }
 }
 
