@@ -124,6 +124,9 @@ function apiPage(): string {
 The OpenAPI 3.1 document is served at \`/api/v1/openapi.json\`. \`/api/v1\` has the documented snake_case documents,
 \`/api/v2\` our views with ages and pages. \`filtered\` routes answer only what the caller may see.
 
+Where the hub does not hear everything (its disk is full, or agents cannot reach it), answers about the fleet have the header
+\`Warning: 299 - "…"\` with cause, time and next step, as streams have \`store\`: what they say may be old.
+
 | Method | Path | Access | |
 |---|---|---|---|
 ${rows.join('\n')}

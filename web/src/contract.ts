@@ -51,7 +51,16 @@ export type {
   TypeOnClusterView,
   TypeView,
 } from '../../src/contract/http/index.ts'
-export { ApiProblem, applyRows, type Client, createClient, noRows } from '../../src/contract/http/index.ts'
+export {
+  ApiProblem,
+  applyRows,
+  type Client,
+  createClient,
+  isWhole,
+  noRows,
+  type StoreView,
+  storeTitle,
+} from '../../src/contract/http/index.ts'
 export type { Absence, Health, MemberDecision, MemberState, MetricUnit } from '../../src/contract/model/index.ts'
 export {
   absenceOf,

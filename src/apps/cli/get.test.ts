@@ -374,6 +374,64 @@ describe('clusterpulse get', () => {
   })
 })
 
+describe('a hub that answers and does not hear everything', () => {
+  const wish = { names: [], clusters: [], output: 'table' } as const
+  const since = '2026-01-02T03:04:05Z'
+  const text = (cause: string) =>
+    `The hub does not hear everything. ${cause}. Since ${since}. What is shown may be old.`
+
+  it('is told beside whatever is printed, for people and programs, with cause and time', async () => {
+    let fault: string | undefined
+    const members = new SomeMembers([aMember('east')])
+    await using world = await aWorld({}, { members, readiness: { log: () => undefined, agents: () => fault } })
+    world.clock.at = Date.parse(since) + 678
+    await world.connect('east')
+    await world.batch('east', [complete('node', [aNode('a')])])
+    const server = await world.server.start()
+    const notes = async (over: Partial<GetOptions>) => {
+      const got = await get({ noun: 'clusters', server, ...wish, ...over }, world.clock.at)
+      expect(got.text).not.toBe('')
+      return got.notes
+    }
+    expect(await notes({})).toEqual([])
+    fault = 'port "9443" is taken: end that one'
+    const asked: readonly Partial<GetOptions>[] = [
+      {},
+      { noun: 'events' },
+      { noun: { kind: 'members' } },
+      { noun: { kind: 'nodes' }, output: 'json' },
+      { noun: { kind: 'members' }, output: 'yaml' },
+    ]
+    expect(await notes({})).toEqual([text('Port "9443" is taken: end that one')])
+    world.clock.at += 20_000
+    for (const over of asked) expect(await notes(over)).toEqual([text('Port "9443" is taken: end that one')])
+    fault = undefined
+    expect(await notes({})).toEqual([])
+  })
+
+  it('is told once to who watches, and that it hears again', async () => {
+    let fault: string | undefined
+    await using world = await aWorld({}, { readiness: { log: () => fault } })
+    world.clock.at = Date.parse(since)
+    fault = 'the disk is full'
+    await world.connect('east')
+    const notes: string[] = []
+    const stop = new AbortController()
+    const watched = watch(
+      { noun: 'clusters', server: await world.server.start(), ...wish },
+      { out: () => undefined, note: (one) => notes.push(one), signal: stop.signal },
+    )
+    const told = () => notes.filter((one) => one.includes('hear'))
+    await expect.poll(told).toEqual([text('The disk is full')])
+    fault = undefined
+    await expect.poll(told).toEqual([text('The disk is full'), 'the hub hears everything again'])
+    fault = 'no space'
+    await expect.poll(() => told().at(-1)).toBe(text('No space'))
+    stop.abort()
+    await watched
+  })
+})
+
 describe('a failure of a command that asks a hub', () => {
   const told = (server: string) =>
     get({ noun: 'clusters', names: [], server, clusters: [], output: 'table' }).then(

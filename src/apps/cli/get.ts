@@ -1,4 +1,4 @@
-import { ApiProblem, type Client, type ClusterView, createClient } from '#http'
+import { ApiProblem, type Client, type ClusterView, createClient, type StoreView, storeText } from '#http'
 import { systemClock } from '#model'
 import { apiForm, rowForm } from './api-form.ts'
 import { type Column, print, tableLines } from './format.ts'
@@ -28,9 +28,12 @@ export interface GetOptions extends Omit<Wish, 'noun'> {
   readonly token?: string
 }
 
-/** A client of the hub at this address, as the bearer of the token. */
-export const clientOf = (server: string, token: string | undefined): Client =>
-  createClient({ baseUrl: server, ...(token && { headers: { authorization: `Bearer ${token}` } }) })
+/** A client of the hub at this address, as the bearer of the token. @param onWarning told what limits the truth of its answers */
+export const clientOf = (server: string, token: string | undefined, onWarning?: (text: string) => void): Client =>
+  createClient({
+    ...{ baseUrl: server, ...(onWarning && { onWarning }) },
+    ...(token && { headers: { authorization: `Bearer ${token}` } }),
+  })
 
 /** What a command prints on standard output, and notes beside it for standard error. */
 export interface Printed {
@@ -115,7 +118,10 @@ const agentOf = ({ name, mode, source, owner, agent }: ClusterView) => ({
 /** @throws ApiProblem where the hub refuses or cannot be reached; NotFoundError */
 export async function get(options: GetOptions, now = Date.now()): Promise<Printed> {
   const { server, output, token } = options
-  const { rows, notes, columns, documentOf } = await listing(clientOf(server, token), options, now)
+  const warnings = new Set<string>()
+  const client = clientOf(server, token, (text) => warnings.add(text))
+  const { rows, columns, documentOf, ...listed } = await listing(client, options, now)
+  const notes = [...warnings, ...listed.notes]
   if (isForPrograms(output)) return { text: print(output, [], rows.map(documentOf)), notes }
   return { text: rows.length === 0 ? '' : print(output, columns, rows), notes }
 }
@@ -139,7 +145,8 @@ export interface Watching {
  */
 export async function watch(options: GetOptions, watching: Watching): Promise<void> {
   const { out, note, signal, everyMs = LOOK_EVERY_MS } = watching
-  const client = clientOf(options.server, options.token)
+  const store = new StoreNotes(note)
+  const client = clientOf(options.server, options.token, (text) => store.warned(text))
   const shown = new Map<string, string>()
   const widths: number[] = []
   const tell = (found: Listing, withHeader: boolean): void => {
@@ -150,7 +157,7 @@ export async function watch(options: GetOptions, watching: Watching): Promise<vo
   for (const text of first.notes) note(text)
   tell(first, true)
   const away = new Away(note)
-  await follow(client, first.followed, { signal, away, tell: (found) => tell(found, false) })
+  await follow(client, first.followed, { signal, away, store, tell: (found) => tell(found, false) })
   while (!signal.aborted) {
     await systemClock.sleep(everyMs, signal)
     if (signal.aborted) return
@@ -183,9 +190,32 @@ class Away {
   }
 }
 
+/** Says once that the hub does not know its fleet or hears nothing new, and once that it does again. */
+class StoreNotes {
+  readonly #note: (text: string) => void
+  #said: string | undefined
+
+  constructor(note: (text: string) => void) {
+    this.#note = note
+  }
+
+  warned(text: string): void {
+    if (text !== this.#said) this.#note(text)
+    this.#said = text
+  }
+
+  is(store: StoreView): void {
+    const text = storeText(store)
+    if (text !== undefined) this.warned(text)
+    else if (this.#said !== undefined) this.#note('the hub hears everything again')
+    this.#said = text
+  }
+}
+
 interface Following {
   readonly signal: AbortSignal
   readonly away: Away
+  readonly store: StoreNotes
   readonly tell: (found: Listing) => void
 }
 
@@ -197,12 +227,13 @@ async function follow(client: Client, followed: Listing['followed'], following: 
 async function followOnce(
   client: Client,
   { list, listingOf }: Listing['followed'],
-  { signal, away, tell }: Following,
+  { signal, away, store, tell }: Following,
 ): Promise<'ended' | 'anew' | undefined> {
   const { query } = list
   let isMoved = false
   for await (const message of client.stream(query, signal, (problem) => away.begin(problem))) {
     away.end()
+    if (message.kind === 'store') store.is(message)
     const verdict = list.take(message)
     if (typeof verdict === 'string') return verdict
     isMoved ||= verdict

@@ -10,6 +10,7 @@ import type {
 import type { PromQlAnswer } from './promql.ts'
 import type { RegistryDetailView, RegistryView } from './registries.ts'
 import type { OwnPoliciesView, PermissionsView } from './session.ts'
+import { warningsIn } from './store.ts'
 import { messagesIn, type StreamedMessage } from './stream-client.ts'
 import type { FleetPageView, RowGroupsView, RowsPageView, SourcesView, SourceTrialView, TypeView } from './types.ts'
 import type {
@@ -36,6 +37,8 @@ export interface ClientOptions {
   /** default: the global one */
   readonly fetch?: typeof fetch
   readonly headers?: Readonly<Record<string, string>>
+  /** told with each answer of what limits its truth, such as that the hub does not hear everything */
+  readonly onWarning?: (text: string) => void
 }
 
 /** The API answered with a problem, or with no JSON at all (`code` is then `no_answer`, status 0 where none came). */
@@ -286,7 +289,7 @@ export interface Client {
  * A typed client of the API.
  * Every call throws ApiProblem where the API refuses, is not there, or answers what is no JSON.
  */
-export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: ClientOptions): Client {
+export function createClient({ baseUrl, fetch: request = fetch, headers = {}, onWarning }: ClientOptions): Client {
   const base = baseUrl.replace(/\/+$/, '')
 
   async function call<T>(
@@ -315,6 +318,7 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {} }: 
       if (signal?.aborted) throw cause
       throw new ApiProblem(0, noAnswer(`the API at ${base || 'this address'} cannot be reached`), { cause })
     }
+    if (onWarning) for (const text of warningsIn(response.headers.get('warning'))) onWarning(text)
     const body: unknown = await response.json().catch((cause: unknown) => {
       if (signal?.aborted) throw cause
       throw new ApiProblem(response.status, noAnswer(`${path} did not answer with JSON (${response.status})`), {

@@ -1,3 +1,4 @@
+import type { StoreView } from './store.ts'
 import type { FleetRowView, SourceView } from './types.ts'
 import type { ClusterView, PartView, RowType, RowView, StreamChange } from './views.ts'
 
@@ -34,7 +35,7 @@ export type StreamMessage =
   /** the last message: the session ended, or the stream was too slow and is to begin again */
   | { kind: 'reset'; reason: string }
   /** the store behind the hub, and why it hears nothing new where it is available and there is a reason: what is shown may be old */
-  | { kind: 'store'; state: 'available' | 'loading' | 'unavailable'; since: number | null; reason: string }
+  | ({ kind: 'store' } & StoreView)
   /** every second: the hub's clock, for true ages. One in ten has an id. */
   | { kind: 'heartbeat'; now: number }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { posix } from 'node:path'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { openStream, openStreamSocket, type Access as Rule } from '#http'
+import { openStream, openStreamSocket, type Access as Rule, storeText, warningOf } from '#http'
 import { SignInFailedError } from '#identity'
 import { boundConnections, CONNECTION_TIMES } from '#runtime'
 import { Admission } from './admission.ts'
@@ -30,6 +30,7 @@ import { typeRoutes } from './routes/types.ts'
 import { v1Routes } from './routes/v1.ts'
 import { v1TypeRoutes } from './routes/v1-types.ts'
 import { compileWhenAsked } from './schemas.ts'
+import { StoreFacts } from './store-facts.ts'
 import { StreamHub } from './stream.ts'
 import { StreamSockets } from './stream-socket.ts'
 import type { ApiOptions, ApiServer, RegisteredRoute, TlsConfig } from './types.ts'
@@ -67,6 +68,7 @@ export function apiServer(options: ApiOptions): ApiServer {
   const pages = new Pages(options.webRoot)
   const measures = measurements(options, bodies)
   const sockets = new StreamSockets(crossOrigin)
+  const store = new StoreFacts(options)
   const streams = new StreamHub({
     ...parts,
     sockets,
@@ -74,7 +76,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     logger,
     metrics,
     config,
-    deaf: () => faultIn(options.readiness),
+    store,
   })
   const requestTimeoutMs = config.requestTimeoutMs ?? 30_000
   const limiter = new RateLimiter(config.rateLimit ?? (() => limitFor(state.clusters().length)), clock)
@@ -145,7 +147,7 @@ export function apiServer(options: ApiOptions): ApiServer {
     if (origin !== undefined && config.corsOrigins?.length) {
       if (crossOrigin.allows(origin)) {
         reply.header('access-control-allow-origin', crossOrigin.credentials ? origin : '*')
-        reply.header('access-control-expose-headers', 'ETag, Retry-After, X-Request-Id')
+        reply.header('access-control-expose-headers', 'ETag, Retry-After, Warning, X-Request-Id')
         if (crossOrigin.credentials) reply.header('access-control-allow-credentials', 'true')
       }
     }
@@ -154,6 +156,8 @@ export function apiServer(options: ApiOptions): ApiServer {
       return reply.code(200).send()
     }
     await admission.admit(request, reply)
+    const warning = request.accessView === null ? undefined : storeText(store.now())
+    if (warning !== undefined) reply.header('warning', warningOf(warning))
   })
 
   function requireState(): void {
@@ -327,13 +331,4 @@ function measurements({ metrics }: ApiOptions, { counts }: BodyCache) {
     observe: (method: string, route: string, status: number, seconds: number) =>
       durations.observe({ method, route, status: String(status) }, seconds),
   }
-}
-
-/** The first of them. */
-function faultIn(checks: ApiOptions['readiness'] = {}): string | undefined {
-  for (const check of Object.values(checks)) {
-    const fault = check()
-    if (fault !== undefined) return fault
-  }
-  return undefined
 }

@@ -2,15 +2,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, AccessView } from '#access'
 import type { Attention } from '#attention'
 import type { Subscription as BusSubscription, EventBus, NumberedChange } from '#events'
-import type { RowType } from '#http'
+import type { RowType, StoreView } from '#http'
 import type { Clock } from '#model'
 import type { Logger, Metrics } from '#runtime'
-import type { Availability, StateReader } from '#state'
+import type { StateReader } from '#state'
 import type { ClusterSets } from './cluster-sets.ts'
 import { Dirty } from './dirty.ts'
 import { RefusedError } from './problem.ts'
 import { RateLimiter } from './rate-limit.ts'
 import { acceptsGzip, accessViewOf, principalOf } from './route.ts'
+import type { StoreFacts } from './store-facts.ts'
 import { AccessViewWatch } from './stream-access-views.ts'
 import { Backlog } from './stream-backlog.ts'
 import { Frame, FrameRun } from './stream-frame.ts'
@@ -72,8 +73,7 @@ interface StreamParts {
   readonly config: ApiConfig
   /** told of clusters whose usage streams show, as long as they do */
   readonly attention?: Pick<Attention, 'look'>
-  /** why this hub hears nothing new though it can answer, for anybody; undefined: it does */
-  readonly deaf?: () => string | undefined
+  readonly store: StoreFacts
 }
 
 /** What comes in one go is told in one go. */
@@ -111,8 +111,6 @@ export class StreamHub implements AsyncDisposable {
   #told = { at: Number.NEGATIVE_INFINITY, tookMs: 0 }
   /** what was last said of the store, to compare */
   #storeState: string
-  /** since when it hears nothing new */
-  #deafSince: number | null = null
   #steadyAt: number
   #ticks = 0
   #count = 0
@@ -134,7 +132,7 @@ export class StreamHub implements AsyncDisposable {
     })
     this.#accessViews = new AccessViewWatch(parts, () => this.#soon())
     this.#opens = new RateLimiter(config.streamOpens ?? defaultOpens, clock, 'more streams than one caller may open')
-    this.#storeState = said(state.availability(), parts.deaf?.())
+    this.#storeState = said(parts.store.now())
     this.#steadyAt = clock.now()
     metrics.gauge('clusterpulse_streams_open', 'open event streams', [], (gauge) => gauge.set(this.#count))
     this.#overflows = metrics.counter('clusterpulse_stream_overflows_total', 'streams that were too slow')
@@ -435,7 +433,7 @@ export class StreamHub implements AsyncDisposable {
     const { state, clock } = this.#parts
     const now = clock.now()
     const availability = state.availability()
-    if (said(availability, this.#parts.deaf?.()) !== this.#storeState) {
+    if (said(this.#parts.store.now()) !== this.#storeState) {
       const frame = this.#storeFrame()
       for (const client of this.#groups.clients()) {
         this.#write(client, frame)
@@ -507,17 +505,10 @@ export class StreamHub implements AsyncDisposable {
   }
 
   #storeFrame(): Frame {
-    const availability = this.#parts.state.availability()
-    const deaf = this.#parts.deaf?.()
-    this.#storeState = said(availability, deaf)
-    this.#deafSince = deaf === undefined ? null : (this.#deafSince ?? this.#parts.clock.now())
-    const since = availability.state === 'unavailable' ? availability.since : this.#deafSince
-    // The store's own words may name hosts of the inside: they are for the log.
-    const missing = availability.state === 'loading' ? (availability.missing ?? '') : (deaf ?? '')
-    const reason = availability.state === 'unavailable' ? 'the store behind the hub does not answer' : missing
-    return new Frame('store', JSON.stringify({ state: availability.state, since, reason }))
+    const store = this.#parts.store.now()
+    this.#storeState = said(store)
+    return new Frame('store', JSON.stringify(store))
   }
 }
 
-const said = (availability: Availability, deaf = ''): string =>
-  availability.state === 'loading' ? `loading ${availability.missing ?? ''}` : `${availability.state} ${deaf}`
+const said = ({ state, reason }: StoreView): string => `${state} ${reason}`

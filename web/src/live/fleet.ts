@@ -1,10 +1,4 @@
-import type { ClusterView, EventView, StreamChange, StreamMessage } from '../contract.ts'
-
-export interface StoreState {
-  readonly state: 'available' | 'loading' | 'unavailable'
-  readonly since: number | null
-  readonly reason: string
-}
+import type { ClusterView, EventView, StoreView, StreamChange, StreamMessage } from '../contract.ts'
 
 /** What this tab knows of the fleet. Immutable: what did not change keeps its identity. */
 export interface Fleet {
@@ -13,7 +7,7 @@ export interface Fleet {
   readonly clusters: ReadonlyMap<string, ClusterView>
   /** newest first, at most `maxEvents` */
   readonly events: readonly EventView[]
-  readonly store: StoreState
+  readonly store: StoreView
   /** counts how often what may be seen became another: what was told before an epoch may not be shown in it */
   readonly epoch: number
   /** the next snapshot begins an epoch */

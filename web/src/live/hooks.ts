@@ -1,6 +1,5 @@
 import { createContext, use, useCallback, useRef, useSyncExternalStore } from 'react'
-import type { Client, ClusterView } from '../contract.ts'
-import type { StoreState } from './fleet.ts'
+import { type Client, type ClusterView, isWhole } from '../contract.ts'
 import type { Live, LiveStore } from './live-store.ts'
 import type { SessionStore } from './session-store.ts'
 import { onTick } from './ticker.ts'
@@ -53,9 +52,6 @@ export function useUnheard(): 'offline' | 'waiting' | null {
   const isLong = useAtTime((now) => since !== null && now - since >= newsMs)
   return isOffline ? 'offline' : isLong ? 'waiting' : null
 }
-
-/** The hub knows its fleet, and hears what is new. */
-export const isWhole = ({ state, reason }: StoreState): boolean => state === 'available' && reason === ''
 
 /** Whatever is shown is of the past, and the banner says why: the hub is not heard or cannot answer, or the page is paused. */
 export function useAllOld(): boolean {

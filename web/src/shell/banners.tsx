@@ -8,7 +8,8 @@ import {
 } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { Age } from '../components/text.tsx'
-import { isWhole, useAtTime, useHub, useLive, useUnheard } from '../live/hooks.ts'
+import { isWhole, storeTitle } from '../contract.ts'
+import { useAtTime, useHub, useLive, useUnheard } from '../live/hooks.ts'
 import { beginningSentence } from '../model/format.ts'
 import { accessPath, Link, type Route } from '../router.tsx'
 import { useSession } from '../session.ts'
@@ -107,7 +108,7 @@ export function Banners({ route }: { route: Route }): ReactNode {
         <p className="banner is-degraded">
           <IconDatabaseOff size={18} aria-hidden="true" />
           <span>
-            <b>{storeTitle(data.state, data.reason)}</b> {beginningSentence(data.reason)}
+            <b>{storeTitle(data)}</b> {beginningSentence(data.reason)}
             {data.state === 'available' && '.'}
             {data.since !== null && (
               <>
@@ -134,10 +135,4 @@ export function Banners({ route }: { route: Route }): ReactNode {
       )}
     </div>
   )
-}
-
-function storeTitle(state: string, reason: string): string {
-  if (state === 'available') return 'The hub does not hear everything.'
-  if (state !== 'loading') return 'The hub has lost its store.'
-  return reason === '' ? 'The hub is loading its state.' : 'The hub has nothing to show yet.'
 }

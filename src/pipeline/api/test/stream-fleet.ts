@@ -7,6 +7,7 @@ import type { ChangeStep, Clock, ClusterState, RowsState, TableRow } from '#mode
 import { Metrics, silentLogger } from '#runtime'
 import type { StateReader } from '#state'
 import { ClusterSets } from '../cluster-sets.ts'
+import { StoreFacts } from '../store-facts.ts'
 import { StreamHub, type StreamQuery } from '../stream.ts'
 import { StreamSockets } from '../stream-socket.ts'
 import { nobody, Views } from '../views.ts'
@@ -123,6 +124,7 @@ export class Replica implements AsyncDisposable {
     this.#access = openAccess({ source: this.policies, semantics: 'strict', administrators, clock })
     this.hub = new StreamHub({
       state,
+      store: new StoreFacts({ state, clock }),
       events: this.#bus,
       access: this.#access,
       views,
