@@ -183,6 +183,19 @@ describe('the schedule of a binding', () => {
     expect(decide(retried(state), DATABASE, latest, 1)).toEqual({ kind: 'export' })
   })
 
+  it('tries other content than what somebody has to mend as after any failure', () => {
+    const given = (checksum: string) => () => content(checksum)
+    let state = failed(fresh, 'terminal', 0, 1, 'too large')
+    expect(decide(state, DATABASE, given('mended'), 1)).toEqual({ kind: 'wait', ms: seconds(10) - 1 })
+    expect(decide(state, DATABASE, given('mended'), seconds(10))).toEqual({ kind: 'export' })
+    expect(decide(state, DATABASE, given('too large'), seconds(10))).toMatchObject({ ms: minutes(60) - seconds(10) })
+    expect(decide(state, DATABASE, () => undefined, seconds(10))).toMatchObject({ kind: 'wait' })
+    // It was no mend: the next is tried later, and never less often than each five minutes.
+    let now = 0
+    for (let i = 0; i < 20; i++) state = failed(state, 'terminal', now++, 1, `other ${i}`)
+    expect(decide(state, DATABASE, given('mended'), now)).toMatchObject({ kind: 'wait', ms: minutes(5) - 1 })
+  })
+
   it('exports what it had exported before, once an attempt failed in between: the sink may hold either', () => {
     const binding = new Simulation(DATABASE, { fails: (attempt) => attempt === 1 })
     for (const [at, checksum] of [

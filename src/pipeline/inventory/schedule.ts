@@ -14,7 +14,8 @@ import type { SinkErrorClass } from '#sinks'
  * 1. After a quiet window the first change is exported at once.
  * 2. Two exports are at least a window apart; what comes in between is exported when the window closes, in its latest form.
  * 3. What the sink holds is never exported again.
- * 4. After a failure it is tried again: within 10 s first, then ever later, at most 5 min; what somebody has to mend, each hour.
+ * 4. After a failure it is tried again: within 10 s first, then ever later, at most 5 min; what somebody has to mend, each hour, and
+ *    with other content as after other failures, since that may be the mend.
  * 5. What waits for its deletions is given again when they may be made, or as soon as there is other content.
  * 6. Nothing is exported before there is a complete snapshot, and an incomplete one never makes the sink current.
  */
@@ -43,7 +44,13 @@ export interface BindingState {
   readonly touchedAt?: number
   /** the sink lacks only deletions, which it may make from then on */
   readonly deletesAt?: number
-  readonly failure?: { readonly count: number; readonly retryAt: number; readonly errorClass: SinkErrorClass }
+  readonly failure?: {
+    readonly count: number
+    readonly retryAt: number
+    readonly errorClass: SinkErrorClass
+    /** the content that somebody has to mend, if it is that, and from when on other content is tried */
+    readonly of?: { readonly checksum: string; readonly otherAt: number }
+  }
 }
 
 /** What a binding does next; a wait ends early when something changes. */
@@ -69,7 +76,12 @@ export const seeded = (checksum: string, at: number): BindingState => ({
 /** What to do now. @param content the latest; undefined: there is none to export. Asked only where it matters */
 export function decide(state: BindingState, pace: Pace, content: () => Content | undefined, now: number): Decision {
   const { failure, exportedAt, touchedAt } = state
-  if (failure && failure.retryAt > now) return { kind: 'wait', ms: failure.retryAt - now }
+  if (failure && failure.retryAt > now) {
+    if (!failure.of) return { kind: 'wait', ms: failure.retryAt - now }
+    if (failure.of.otherAt > now) return { kind: 'wait', ms: failure.of.otherAt - now }
+    const other = content()
+    if (!other || other.checksum === failure.of.checksum) return { kind: 'wait', ms: failure.retryAt - now }
+  }
   const windowMs = exportedAt === undefined ? 0 : exportedAt + pace.windowMs - now
   if (windowMs > 0) return { kind: 'wait', ms: windowMs }
   const latest = content()
@@ -109,13 +121,25 @@ export const touched = ({ failure: _, ...state }: BindingState, now: number): Bi
   touchedAt: now,
 })
 
-/** The sink did not take what it was given: what it holds is not known any more. @param random from 0 to 1 */
-export function failed(state: BindingState, errorClass: SinkErrorClass, now: number, random: number): BindingState {
+/**
+ * The sink did not take what it was given: what it holds is not known any more.
+ * @param random from 0 to 1
+ * @param checksum of what it was given
+ */
+export function failed(
+  state: BindingState,
+  errorClass: SinkErrorClass,
+  now: number,
+  random: number,
+  checksum?: string,
+): BindingState {
   const { held: _, ...known } = state
   const count = (state.failure?.count ?? 0) + 1
   const ceiling = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(count - 1, 20))
-  const waitMs = errorClass === 'terminal' ? TERMINAL_RETRY_MS : ceiling / 2 + (ceiling / 2) * random
-  return { ...known, failure: { count, retryAt: now + waitMs, errorClass } }
+  const soonMs = ceiling / 2 + (ceiling / 2) * random
+  if (errorClass !== 'terminal') return { ...known, failure: { count, retryAt: now + soonMs, errorClass } }
+  const of = checksum === undefined ? undefined : { checksum, otherAt: now + soonMs }
+  return { ...known, failure: { count, retryAt: now + TERMINAL_RETRY_MS, errorClass, ...(of && { of }) } }
 }
 
 /** The sink is well, and asked again after so long, ms. */

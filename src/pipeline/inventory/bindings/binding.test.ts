@@ -389,6 +389,21 @@ describe('bindings of an inventory', () => {
     expect(world.places.one.taken.map(({ delivery }) => delivery.isLook)).toEqual([false])
   })
 
+  it('say in a look that all of it stands there, also while the same is read anew', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    const pace = { windowMs: 0, heartbeatMs: minutes(1) }
+    world.follow(aPlan('one', { pace, family: 'event', name: 'event/one' }), aPlan('two', { pace }))
+    await clock.advance(1)
+    world.rows.setComplete(false)
+    await clock.advance(minutes(3))
+    const completes = (place: MemoryPlace) => place.taken.map(({ delivery }) => delivery.complete)
+    expect(completes(world.places.one)).toEqual([true, true, true, true])
+    // Databases keep rows that are gone until all was read.
+    expect(completes(world.places.two)).toEqual([true, false, false, false])
+  })
+
   it('say whom they replaced, for as long as they run', async () => {
     const world = new World()
     world.places.one.replaced = 'in place of what east wrote'

@@ -102,6 +102,8 @@ export class Binding implements AsyncDisposable {
   #goal: Goal = { kind: 'rest' }
   #state: BindingState = fresh
   #known: ReadySink | undefined
+  /** checksum of what is on its way, or failed last */
+  #given: string | undefined
   #acknowledged: Acknowledged | undefined
   #exported:
     | {
@@ -350,11 +352,18 @@ export class Binding implements AsyncDisposable {
     const type = sink.object.declaration.spec.type
     const content = { checksum: snapshot.checksum, isComplete: snapshot.isComplete }
     const isHeartbeat = isCurrent(this.#state, content)
+    this.#given = content.checksum
     // Of what is not taken whole, parts may stand there.
     if (!isHeartbeat && this.#standing !== content.checksum) this.#standing = undefined
     const startedAt = clock.now()
     const takenAt = now()
-    const delivery = { ...this.#delivery(sink, snapshot, takenAt), isLook: isHeartbeat }
+    // A look says nothing new of what stands there: that it is read anew meanwhile changes no row of it.
+    const isAsHeld = isHeartbeat && this.#plan.family !== 'database' && this.#state.held?.isComplete === true
+    const delivery = {
+      ...this.#delivery(sink, snapshot, takenAt),
+      ...(isAsHeld && { complete: true }),
+      isLook: isHeartbeat,
+    }
     let receipt: Receipt
     try {
       receipt = await this.#options.pool.use(
@@ -501,7 +510,7 @@ export class Binding implements AsyncDisposable {
   #record(errorClass: SinkErrorClass, reason: string, message: string): void {
     const { clock, random, metrics, health, onChange } = this.#options
     metrics.failed(errorClass)
-    this.#state = failed(this.#state, errorClass, clock.now(), random())
+    this.#state = failed(this.#state, errorClass, clock.now(), random(), this.#given)
     // A sink that does not answer holds what it held; one that is not as it was, perhaps not.
     if (errorClass === 'terminal') this.#standing = undefined
     this.#failure = { reason, message }

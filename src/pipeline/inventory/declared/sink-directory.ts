@@ -3,13 +3,14 @@ import { placeText, type SinkPlace } from '../sink-place.ts'
 import type { Resolved } from './resolve-sink.ts'
 import type { SecretValues } from './secret-values.ts'
 
-/** A sink that is deleted is still known for so long, ms: inventories that go with it can take away what they wrote. */
+/** A sink that is deleted, or whose Secret is, is still known for so long, ms: inventories that go with it can take away what they wrote. */
 const DEPARTED_MS = 10 * 60_000
 
 /** What is known of every declared sink, and who wants to hear when that changes. */
 export class SinkDirectory {
   readonly #sinks = new Map<string, Resolved>()
-  readonly #departed = new Map<string, { readonly found: FoundSink; readonly at: number }>()
+  /** as each could be written to last, and since when it cannot */
+  readonly #usable = new Map<string, { readonly found: FoundSink; readonly lostAt?: number }>()
   readonly #listeners = new Set<(place: SinkPlace) => void>()
   readonly #now: () => number
 
@@ -27,9 +28,10 @@ export class SinkDirectory {
     return this.#sinks.get(placeText(place))?.found
   }
 
-  /** A sink that went a while ago, for cleaning up. */
-  departed(place: SinkPlace): FoundSink | undefined {
-    return this.#departed.get(placeText(place))?.found
+  /** The same for cleaning up: as it was, where it cannot be written to since a while. */
+  forCleaning(place: SinkPlace): FoundSink | undefined {
+    const usable = this.#usable.get(placeText(place))
+    return usable && this.#now() - (usable.lostAt ?? this.#now()) <= DEPARTED_MS ? usable.found : this.get(place)
   }
 
   secretsOf(place: SinkPlace): ReadonlyMap<string, SecretValues> {
@@ -41,7 +43,8 @@ export class SinkDirectory {
     const text = placeText(place)
     const before = this.#sinks.get(text)?.found
     this.#sinks.set(text, resolved)
-    this.#departed.delete(text)
+    if (resolved.found.kind === 'ready') this.#usable.set(text, { found: resolved.found })
+    else this.#lose(text)
     if (before && saysTheSame(before, resolved.found)) return false
     this.#tell(place)
     return true
@@ -49,13 +52,15 @@ export class SinkDirectory {
 
   delete(place: SinkPlace): void {
     const text = placeText(place)
-    const known = this.#sinks.get(text)
     const now = this.#now()
-    for (const [departed, { at }] of this.#departed) if (now - at > DEPARTED_MS) this.#departed.delete(departed)
-    if (!known) return
-    this.#sinks.delete(text)
-    this.#departed.set(text, { found: known.found, at: now })
-    this.#tell(place)
+    for (const [one, { lostAt = now }] of this.#usable) if (now - lostAt > DEPARTED_MS) this.#usable.delete(one)
+    this.#lose(text)
+    if (this.#sinks.delete(text)) this.#tell(place)
+  }
+
+  #lose(text: string): void {
+    const usable = this.#usable.get(text)
+    if (usable) this.#usable.set(text, { lostAt: this.#now(), ...usable })
   }
 
   #tell(place: SinkPlace): void {

@@ -181,7 +181,7 @@ export class InventoryReconciler implements Reconciler {
 
   #find(place: SinkPlace, when: 'now' | 'cleaning'): FoundSink {
     const { directory, informers } = this.#options
-    const found = directory.get(place) ?? (when === 'cleaning' ? directory.departed(place) : undefined)
+    const found = when === 'cleaning' ? directory.forCleaning(place) : directory.get(place)
     if (found) return found
     const isThere = sinksOf(informers, place.family).get(place) !== undefined
     return {

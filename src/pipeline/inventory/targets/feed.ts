@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { HOME_OF_CLUSTER_OBJECTS, type NamespaceFacts } from '#extract'
-import type { KubeClient, KubeObject, Resource } from '#kube'
-import type { Clock } from '#model'
+import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
+import { type Clock, seconds } from '#model'
 import { backoffMs, type Logger } from '#runtime'
 import type { CompiledKind, Outcome } from './compile.ts'
 import type { KindRows, Reduced, Taken } from './kind-rows.ts'
@@ -38,6 +38,8 @@ interface Arrived extends Reduced {
 /** What is wrong with a watch. */
 export type FeedTrouble = { readonly error: Error; readonly since: number }
 
+/** A quiet watch is begun anew, from where it was: only where that does not go well, something may be lacking. */
+const RENEWED_WITHIN_MS = seconds(15)
 const BACKOFF = { fromMs: 1000, toMs: 60_000 }
 
 /**
@@ -50,6 +52,8 @@ export class Feed {
   readonly #startedAt: number
   #isSynced = false
   #trouble: FeedTrouble | undefined
+  /** ends the wait for a quiet watch to be open again */
+  #renewal: AbortController | undefined
   #run: Promise<void> | undefined
   #listedMs = 0
 
@@ -162,6 +166,23 @@ export class Feed {
   }
 
   #troubled(error: Error | undefined): void {
+    const isQuiet = error !== undefined && !this.#trouble && isKubeError(error, 'timeout')
+    if (isQuiet && this.#renewal) return
+    this.#renewal?.abort()
+    this.#renewal = undefined
+    if (isQuiet) void this.#awaitRenewal(error)
+    else this.#setTrouble(error)
+  }
+
+  async #awaitRenewal(error: Error): Promise<void> {
+    const { clock } = this.#options
+    const renewal = new AbortController()
+    this.#renewal = renewal
+    await clock.sleep(RENEWED_WITHIN_MS, AbortSignal.any([renewal.signal, this.#end.signal]))
+    if (!renewal.signal.aborted) this.#setTrouble(error)
+  }
+
+  #setTrouble(error: Error | undefined): void {
     if (this.#end.signal.aborted || (error === undefined && this.#trouble === undefined)) return
     this.#trouble = error && { error, since: this.#trouble?.since ?? this.#options.clock.now() }
     this.#options.onChange(this)

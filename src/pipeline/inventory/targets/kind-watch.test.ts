@@ -161,6 +161,27 @@ describe('a kind that is watched', () => {
     expect([isComplete(rows), shownRows(rows)]).toEqual([true, ['shop/b=on']])
   })
 
+  it('is complete while a quiet watch is begun anew, and not where that takes long', async () => {
+    await live('shop')
+    await cluster.last.give({ items: [pod('a')] }, 'open')
+    const quiet = { error: new KubeError('timeout', 'no sign of life for 80 s') }
+    await cluster.last.give(quiet)
+    await clock.advance(14_000)
+    expect(isComplete(rows)).toBe(true)
+    await cluster.last.give('open')
+    await clock.advance(60_000)
+    expect([phase(), isComplete(rows)]).toEqual(['live', true])
+    await cluster.last.give(quiet)
+    await clock.advance(8_000)
+    await cluster.last.give(quiet)
+    await clock.advance(8_000)
+    expect(isComplete(rows)).toBe(false)
+    await cluster.last.give('open')
+    expect(isComplete(rows)).toBe(true)
+    await cluster.last.give(quiet, { error: new KubeError('unreachable', 'away') })
+    expect(isComplete(rows)).toBe(false)
+  })
+
   it('loses no row where a permission is gone, which it notices though its watch goes on', async () => {
     await live('shop')
     await cluster.last.give({ items: [pod('a')] }, 'open')

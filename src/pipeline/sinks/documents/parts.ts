@@ -92,6 +92,6 @@ function tooLarge({ kind, namespace, name }: Row, size: number, maxBytes: number
   const object = `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`
   return new SinkError(
     'terminal',
-    `the row of ${object} has ${size} bytes, more than one document may have (${maxBytes}): let the profile take less of it, or raise maxExportBytes`,
+    `the row of ${object} has ${size} bytes, more than one document may have (${maxBytes}): let the profile take less of it, or raise what bounds it: maxExportBytes up to MAX_EXPORT_BYTES of the agent, and what a server of messages takes`,
   )
 }

@@ -90,6 +90,6 @@ function rowFile(path: string, row: Row, { layout, delivery }: Making): Document
   if (Buffer.byteLength(text) <= delivery.maxPartBytes) return { path, text }
   throw new SinkError(
     'terminal',
-    `${path} would have more than ${delivery.maxPartBytes} bytes: let the profile take less of each object, or raise maxExportBytes`,
+    `${path} would have more than ${delivery.maxPartBytes} bytes: let the profile take less of each object, or raise maxExportBytes, up to MAX_EXPORT_BYTES of the agent`,
   )
 }
