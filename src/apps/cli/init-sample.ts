@@ -46,7 +46,7 @@ const KNOWN: Readonly<Record<string, readonly [GroupVersionKind, readonly Kollec
 
 /** What people may write for a kind. */
 export const KIND_WORDS =
-  'Deployment, StatefulSet, DaemonSet, CronJob, Pod, Service, Ingress, PersistentVolumeClaim, or Kind.version.group such as Certificate.v1.cert-manager.io'
+  'Deployment, StatefulSet, DaemonSet, CronJob, Pod, Service, Ingress, PersistentVolumeClaim, or Kind.version.group such as Certificate.v1.cert-manager.io, of the core group ConfigMap.v1'
 
 /** @throws ManifestError for a text that names no kind */
 export function kindOf(text: string): GroupVersionKind {

@@ -182,6 +182,9 @@ class ProfileCompiler {
   }
 }
 
+/** All attributes of one object, ms: others wait meanwhile. */
+const MAX_OBJECT_MS = 500
+
 class RowMaker implements Extractor {
   readonly warnings: readonly ProfileFault[]
   readonly #attributes: readonly Attribute[]
@@ -213,7 +216,15 @@ class RowMaker implements Extractor {
     this.#scrubber.enter(object, this.#isSecret)
     const hand: ObjectInHand = { object }
     const attributes: Record<string, unknown> = {}
-    for (const attribute of this.#attributes) {
+    const began = performance.now()
+    for (const [i, attribute] of this.#attributes.entries()) {
+      // One alone is bounded by itself.
+      if (i > 0 && performance.now() - began > MAX_OBJECT_MS)
+        return {
+          failure: {
+            message: `its attributes take more than ${MAX_OBJECT_MS} ms together: take fewer, or cheaper ones`,
+          },
+        }
       const message = this.#put(attribute, hand, attributes)
       if (message !== undefined) return { failure: { attribute: attribute.name, message } }
     }

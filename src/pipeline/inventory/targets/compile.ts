@@ -1,6 +1,7 @@
 import { compileProfile, compileSelection, type NamespaceFacts, type ProfileFault, type Row } from '#extract'
 import type { GroupVersionKind, KollectClusterTargetSpec, KollectProfile, KollectTargetSpec } from '#kinds'
 import type { TargetKey } from '../rows.ts'
+import type { ExtractionTime } from './extraction-time.ts'
 
 export type TargetSpec = KollectTargetSpec | KollectClusterTargetSpec
 
@@ -16,10 +17,18 @@ export interface TargetDefaults {
 
 export const NO_DEFAULTS: TargetDefaults = { scrubKeys: [], includedNamespaces: [], excludedNamespaces: [] }
 
+const NO_TIME =
+  'the targets of its namespace took more of the time that all share than they may: let their profiles take less of each object; it is looked at again within ten minutes'
+
 /** What became of one object. */
 export type Outcome =
-  | { readonly row: Row; readonly failure?: never }
-  | { readonly failure: string; readonly row?: never }
+  | { readonly row: Row; readonly failure?: never; readonly isSkipped?: never }
+  | {
+      readonly failure: string
+      /** nobody looked at it: there was no time left for its target */
+      readonly isSkipped?: true
+      readonly row?: never
+    }
 
 /** One kind of objects as a target takes them. Takes one object at a time, and never throws. */
 export interface CompiledKind {
@@ -54,11 +63,13 @@ export interface TargetToCompile {
 
 /**
  * Compiles a target once. Rules may name several kinds; the paths of the profile are taken of each of them.
+ * @param time of its namespace; absent: all there is
  * @returns every mistake at once
  */
 export function compileTarget(
   { key, spec, profile }: TargetToCompile,
   defaults: TargetDefaults = NO_DEFAULTS,
+  time?: ExtractionTime,
 ):
   | { readonly target: CompiledTarget; readonly faults?: never }
   | { readonly faults: readonly ProfileFault[]; readonly target?: never } {
@@ -80,7 +91,10 @@ export function compileTarget(
       needsLabels: (spec.resourceRules ?? []).some(({ namespaceSelector }) => namespaceSelector !== undefined),
       take(object, namespace) {
         if (!selection.chooses(object, namespace)) return undefined
+        if (time && !time.isLeft) return { failure: failureText(object, { message: NO_TIME }), isSkipped: true }
+        const began = performance.now()
         const { row, failure } = extractor.row(object)
+        time?.spent(performance.now() - began)
         if (!row) return { failure: failureText(object, failure) }
         return { row: { targetNamespace: key.namespace || row.namespace, targetName: key.name, ...row } }
       },

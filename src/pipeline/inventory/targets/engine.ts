@@ -24,6 +24,7 @@ import {
   type TargetSpec,
 } from './compile.ts'
 import type { Declarations, Declared } from './declared.ts'
+import type { ExtractionTimes } from './extraction-time.ts'
 import { KindRows } from './kind-rows.ts'
 import { type Interest, type KindState, KindWatch, type WatchFreshness } from './kind-watch.ts'
 
@@ -54,6 +55,8 @@ export interface TargetState {
   readonly degraded?: Degradation
   /** what may not be listed, a sentence */
   readonly forbidden?: string
+  /** all of what it reads is forbidden */
+  readonly isBlind?: true
   /** what it asks for and can never bring, a sentence */
   readonly outside?: string
   readonly matchedNamespaces: readonly string[]
@@ -83,6 +86,7 @@ export interface TargetEngineOptions {
   readonly watchNamespaces: readonly string[]
   /** a target that no scope bounds collects nothing */
   readonly scopeRequired?: boolean
+  readonly times: ExtractionTimes
   readonly clock: Clock
   readonly logger: Logger
   /** the target is doing otherwise, or is not there any more */
@@ -329,6 +333,7 @@ class RunningTarget {
       isReading: this.#readRevision !== this.#revision && states.some(({ phase }) => phase === 'reading'),
       ...(degraded && { degraded }),
       ...(forbidden.length > 0 && { forbidden: forbidden.join('; ') }),
+      ...(forbidden.length > 0 && forbidden.length === states.length && { isBlind: true as const }),
       ...(outside.length > 0 && { outside: outside.join('; ') }),
     }
   }
@@ -395,7 +400,7 @@ class RunningTarget {
     { declared }: TargetWorld,
     scopes: readonly AnyScope[],
   ): Prepared {
-    const { known, defaults } = this.#options
+    const { known, defaults, times } = this.#options
     const ref =
       typeof spec.profileRef === 'string' ? { name: spec.profileRef, namespace: this.key.namespace } : spec.profileRef
     const refusing = scopes.find(({ spec: scope }) => {
@@ -421,7 +426,11 @@ class RunningTarget {
       const metadata = { name: ref.name, namespace: ref.namespace, annotations: source.profile.annotations }
       const ofProfile = kollectFaults(kollectProfile.definition.kind, { metadata, spec: source.profile.spec }, known)
       if (ofProfile.length > 0) return refused('ProfileInvalid', sentence(ofProfile))
-      const compiled = compileTarget({ key: this.key, spec, profile: source.profile }, defaults)
+      const compiled = compileTarget(
+        { key: this.key, spec, profile: source.profile },
+        defaults,
+        times.of(this.key.namespace),
+      )
       return compiled.target ? { target: compiled.target } : refused('ProfileInvalid', sentence(compiled.faults))
     }
     this.#prepared = { ...prepared(), source }

@@ -40,6 +40,8 @@ export type FeedTrouble = { readonly error: Error; readonly since: number }
 
 /** A quiet watch is begun anew, from where it was: only where that does not go well, something may be lacking. */
 const RENEWED_WITHIN_MS = seconds(15)
+/** What was left out, as there was no time for it, is looked at again after so long. */
+const AGAIN_MS = seconds(300)
 const BACKOFF = { fromMs: 1000, toMs: 60_000 }
 
 /**
@@ -56,6 +58,9 @@ export class Feed {
   #renewal: AbortController | undefined
   #run: Promise<void> | undefined
   #listedMs = 0
+  /** ends a reading that left something out, for another one */
+  #turn = new AbortController()
+  #leavesOut = false
 
   constructor(options: FeedOptions) {
     this.#options = options
@@ -98,13 +103,15 @@ export class Feed {
     const { kube, namespace, clock, logger, resource } = this.#options
     const { signal } = this.#end
     for (let attempt = 0; !signal.aborted; attempt++) {
+      this.#turn = new AbortController()
+      this.#leavesOut = false
       try {
         const events = kube.watch(
           { ...resource, fromJson: (object) => this.#reduce(object) },
           {
             ...(namespace !== undefined && { namespace }),
             isolated: true,
-            signal,
+            signal: AbortSignal.any([signal, this.#turn.signal]),
             onOpen: () => this.#troubled(undefined),
             onTrouble: (error) => this.#troubled(error),
           },
@@ -133,12 +140,22 @@ export class Feed {
     const outcomes = this.#options.subscriptions.map(({ kind, namespaces, facts }): Outcome | undefined => {
       if (!namespaces.has(home)) return undefined
       try {
-        return kind.take(object, facts.get(home))
+        const outcome = kind.take(object, facts.get(home))
+        if (outcome?.isSkipped) this.#leaveOut()
+        return outcome
       } catch {
         return { failure: `${namespace === '' ? name : `${namespace}/${name}`}: it cannot be read` }
       }
     })
     return { uid, namespace, name, outcomes }
+  }
+
+  #leaveOut(): void {
+    if (this.#leavesOut) return
+    this.#leavesOut = true
+    const turn = this.#turn
+    const over = AbortSignal.any([this.#end.signal, turn.signal])
+    void this.#options.clock.sleep(AGAIN_MS, over).then(() => turn.abort())
   }
 
   async #replace(items: readonly Arrived[]): Promise<void> {

@@ -9,9 +9,10 @@ import type { ReconcileMetrics } from '../reconcile-metrics.ts'
 import type { TargetKey } from '../rows.ts'
 import type { Declarations, Declared } from './declared.ts'
 import { TargetEngine, type TargetEngineOptions, type TargetWorld } from './engine.ts'
+import { ExtractionTimes } from './extraction-time.ts'
 import { TargetReconciler } from './reconciler.ts'
 
-export interface InventoryTargetsOptions extends Omit<TargetEngineOptions, 'onChange' | 'clock'> {
+export interface InventoryTargetsOptions extends Omit<TargetEngineOptions, 'onChange' | 'clock' | 'times'> {
   readonly informers: InventoryInformers
   /** measures its controllers */
   readonly reconciles: ReconcileMetrics
@@ -57,6 +58,7 @@ export class InventoryTargets {
     this.controllers = [targets, clusterTargets]
     this.#engine = new TargetEngine({
       ...options,
+      times: new ExtractionTimes(clock),
       clock,
       onChange: ({ namespace, name }) =>
         namespace === '' ? clusterTargets.enqueue({ name }) : targets.enqueue({ namespace, name }),

@@ -20,7 +20,7 @@ export function statusOf(
   before: KollectTargetStatus,
   { isOfCluster, now }: { readonly isOfCluster: boolean; readonly now: number },
 ): KollectTargetStatus {
-  const { generation, degraded, isReading, forbidden, outside, rows, failures, lastFailure } = state
+  const { generation, degraded, isReading, forbidden, outside, rows, failures, lastFailure, isBlind } = state
   const said = (type: string, status: Condition['status'], reason: string, message: string) => ({
     ...{ type, status, reason, message: cut(message, MAX_LETTERS), observedGeneration: generation },
   })
@@ -35,7 +35,7 @@ export function statusOf(
     degraded
       ? said('Synced', 'False', degraded.reason, degraded.message)
       : forbidden !== undefined
-        ? said('Synced', 'True', 'ScopeForbidden', forbidden)
+        ? said('Synced', isBlind ? 'False' : 'True', 'ScopeForbidden', forbidden)
         : said('Synced', isReady ? 'True' : 'False', 'Collecting', collecting),
     degraded
       ? said('Degraded', 'True', degraded.reason, degraded.message)

@@ -84,7 +84,9 @@ describe('a row that no document can hold', () => {
     expect(() => [...envelopeParts(delivery(rows), 2000)]).toThrow(
       expect.objectContaining({
         errorClass: 'terminal',
-        message: expect.stringMatching(/^the row of Deployment shop\/big has 3\d\d\d bytes.*\(2000\).*maxExportBytes up to MAX_EXPORT_BYTES/),
+        message: expect.stringMatching(
+          /^the row of Deployment shop\/big has 3\d\d\d bytes.*\(2000\).*maxExportBytes up to MAX_EXPORT_BYTES/,
+        ),
       }),
     )
   })

@@ -30,6 +30,11 @@ describe('an endpoint of a bucket', () => {
     expect(parseBucket(text, asked)).toMatchObject({ endpoint, bucket, prefix, region, isPathStyle }),
   )
 
+  it.each(['x@127.0.0.1:9000/', 'eu central', '', 'a/b', 'x.y'])(
+    'a region that could lead elsewhere is refused: %j',
+    (region) => expect(() => parseBucket('s3://shop/a', region)).toThrow(/region of the Secret is none/),
+  )
+
   it.each(['', 'https://minio.test', 'https://minio.test/', 'gs://shop/a', 's3://', 's3://shop/../other'])(
     'without a bucket, or that leads out of it, is refused: %j',
     (text) => expect(() => parseBucket(text, undefined)).toThrow(SinkError),

@@ -16,6 +16,7 @@ export interface Bucket {
 
 const DEFAULT_REGION = 'us-east-1'
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
+const REGION = /^[a-z0-9][a-z0-9-]{0,62}$/i
 const OF_AWS = /^s3[.-]([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?$/
 
 /**
@@ -35,6 +36,9 @@ export function parseBucket(text: string, region: string | undefined): Bucket {
   const folders = rest.filter((part) => part !== '')
   if (folders.includes('..')) throw new SinkError('terminal', 'the prefix of the endpoint has ".." in it')
   const prefix = folders.length === 0 ? '' : `${folders.join('/')}/`
+  // It may become a part of the host; its text is one of the Secret's.
+  if (region !== undefined && !REGION.test(region))
+    throw new SinkError('terminal', 'the region of the Secret is none: it is a name such as eu-central-1')
   const own = region ?? (url && OF_AWS.exec(url.hostname)?.[1]) ?? DEFAULT_REGION
   if (url) return { endpoint: url.origin, host: url.hostname, bucket, prefix, region: own, isPathStyle: true }
   const host = `s3.${own}.amazonaws.com${own.startsWith('cn-') ? '.cn' : ''}`

@@ -64,7 +64,9 @@ export function bucketEndpoint(text: string): Endpoint {
       problem: `is ${shown(text)}: Google's buckets are reached by their S3 interface, as https://storage.googleapis.com/BUCKET with HMAC keys`,
     }
   const isBucket = (name: string | undefined) => name !== undefined && BUCKET.test(name)
-  const noBucket = { problem: `is ${shown(text)}: a bucket is missing, as in ${example}` }
+  const noBucket = {
+    problem: `is ${shown(text)}: a bucket (3 to 63 small letters, digits, "." and "-") is missing, as in ${example}`,
+  }
   if (scheme === undefined || scheme === 's3') {
     const [bucket] = text.replace(SCHEME, '').split('/')
     return isBucket(bucket) ? { scheme: 's3', hosts: [] } : noBucket
