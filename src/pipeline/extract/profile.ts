@@ -183,7 +183,7 @@ class ProfileCompiler {
 }
 
 /** All attributes of one object, ms: others wait meanwhile. */
-const MAX_OBJECT_MS = 500
+const MAX_OBJECT_MS = 250
 
 class RowMaker implements Extractor {
   readonly warnings: readonly ProfileFault[]

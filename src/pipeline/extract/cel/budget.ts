@@ -3,7 +3,7 @@ import { ExtractionFault } from '../fault.ts'
 /** Steps and made values of one expression on one object: work of a few hundredths of a second. */
 const MAX_COST = 500_000
 /** Against single steps that are slow, ms of wall time. */
-const MAX_MS = 500
+const MAX_MS = 250
 /** Letters that count as one made value. */
 const LETTERS = 8
 /** Steps between two looks at the clock. */

@@ -1,10 +1,13 @@
 import type { Clock } from '#model'
 
 /** All agents' tenants share one thread: of it a namespace has so much in advance, ms, and afterwards so much of each second. */
-const ADVANCE_MS = 60_000
+const ADVANCE_MS = 30_000
 const SHARE = 0.25
 /** Objects that take less, ms, are those of ordinary profiles. */
 const WORTH_COUNTING_MS = 2
+/** One that takes so long, ms, counts so many times: several of it come in one piece of a list, and nobody has a turn between them. */
+const HOLDS_UP_MS = 200
+const HOLDS_UP_TIMES = 4
 
 /** What the targets of one namespace may still take of the thread, to make rows of objects that are slow. */
 export class ExtractionTime {
@@ -23,7 +26,7 @@ export class ExtractionTime {
 
   /** @param ms for one object */
   spent(ms: number): void {
-    if (ms >= WORTH_COUNTING_MS) this.#leftMs = this.#left() - ms
+    if (ms >= WORTH_COUNTING_MS) this.#leftMs = this.#left() - (ms < HOLDS_UP_MS ? ms : HOLDS_UP_TIMES * ms)
   }
 
   #left(): number {
