@@ -100,7 +100,7 @@ describe('what a join costs the hub', () => {
     tokens = new JoinTokens({ ...shared, namespace: NAMESPACE })
     const members = new Members(shared)
     desk = new HubJoins({
-      ...{ ...shared, tokens, members, record: () => undefined },
+      ...{ ...shared, tokens, members, record: () => Promise.resolve() },
       ...{ clientRoots: async () => authority.pem, serverRoots: () => '' },
     })
     members.start()

@@ -1,4 +1,4 @@
-import type { AuditTrail } from '#audit'
+import type { AuditEntry, AuditTrail } from '#audit'
 import { AUTHORITY_CONFIG_MAP, STREAM_SIGNER } from '#certificates'
 import { auditEntryOf, type JoinFact } from '#joining'
 import { isKubeError, type KubeClient, type Resource } from '#kube'
@@ -9,17 +9,24 @@ import type { HubLogger } from './run.ts'
 export interface HubJoinsWiring {
   /** PEM of the authorities whose certificates members show; '': none yet */
   readonly clientRoots: () => Promise<string>
-  /** told who joins and who leaves */
-  readonly record: (fact: JoinFact) => void
+  /** told who joins and who leaves; resolves when it is written down */
+  readonly record: (fact: JoinFact) => Promise<void>
   /** who signs what agents ask for; default: the API's own signer of clients */
   readonly signer?: string
 }
 
-/** Written to the trail, which may be opened later than the first agent comes. */
-export const recordedIn =
-  (trail: () => Pick<AuditTrail, 'record'> | undefined) =>
-  (fact: JoinFact): void =>
-    trail()?.record(auditEntryOf(fact, systemClock.now()))
+/** Resolves when the entry is written, or cannot be; the trail may be opened later than the first agent comes. */
+export const keptIn =
+  (trail: () => Pick<AuditTrail, 'record' | 'flush'> | undefined) =>
+  async (entry: AuditEntry): Promise<void> => {
+    trail()?.record(entry)
+    await trail()?.flush()
+  }
+
+export const recordedBy =
+  (keep: (entry: AuditEntry) => Promise<void>) =>
+  (fact: JoinFact): Promise<void> =>
+    keep(auditEntryOf(fact, systemClock.now()))
 
 export interface KubernetesJoins {
   readonly hub: () => KubeClient

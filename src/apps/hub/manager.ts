@@ -16,7 +16,7 @@ import { claimDataFolder, heldFolder, redisFormatPart } from './format.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
 import { type ControllerName, createHubControllers, type HubControllersOptions } from './hub-controllers.ts'
-import { joinsOnKubernetes, recordedIn } from './joins.ts'
+import { joinsOnKubernetes, keptIn, recordedBy } from './joins.ts'
 import { reviewsOfMembers } from './member-audit.ts'
 import { signOnKubernetes } from './member-authority.ts'
 import { memberMetrics, refusalsCounted } from './member-metrics.ts'
@@ -199,7 +199,7 @@ function inOne({ config, version, division: wanted, common, trail, logger, metri
     ingester: config.ingester,
     ...(config.members && {
       joins: joinsOnKubernetes({
-        ...{ hub: common.hub, namespace: config.namespace, record: recordedIn(trail), logger },
+        ...{ hub: common.hub, namespace: config.namespace, record: recordedBy(keptIn(trail)), logger },
       }),
     }),
     logMaxBytes: config.logMaxBytes,

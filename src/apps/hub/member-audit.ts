@@ -3,11 +3,16 @@ import type { AuditEntry, AuditTrail } from '#audit'
 import { AUDITED_GROUPS, auditEntryOfRefusal, auditEntryOfWrite, type ObservedWrite } from '#joining'
 import { type Clock, seconds, systemClock } from '#model'
 import type { ReviewRequest } from '#webhooks'
+import { keptIn } from './joins.ts'
 
 /** The trail, which may be opened later than the first write comes. */
-type Trail = () => Pick<AuditTrail, 'record'> | undefined
+type Trail = () => Pick<AuditTrail, 'record' | 'flush'> | undefined
 
-const recorded = (trail: Trail, entry: AuditEntry | undefined): void => void (entry && trail()?.record(entry))
+/** A decision is in the trail when this resolves; nobody waits for what members do themselves, which is as often as they like. */
+async function recorded(trail: Trail, entry: AuditEntry | undefined): Promise<void> {
+  if (entry?.kind === 'administration') await keptIn(trail)(entry)
+  else if (entry) trail()?.record(entry)
+}
 
 /**
  * Who writes what about members through the port of the embedded API.
@@ -16,10 +21,10 @@ const recorded = (trail: Trail, entry: AuditEntry | undefined): void => void (en
  */
 export const observerOfMembers = (trail: Trail, hub: string, denied: (rule: string) => void): WriteObserver => ({
   groups: AUDITED_GROUPS,
-  wrote(write) {
-    if (write.user.name !== hub) recorded(trail, auditEntryOfWrite(write, systemClock.now()))
+  async wrote(write, failure) {
+    if (write.user.name !== hub) await recorded(trail, auditEntryOfWrite(write, systemClock.now(), failure))
   },
-  refused: (call) => recorded(trail, auditEntryOfRefusal(call, systemClock.now())),
+  refused: (call) => void recorded(trail, auditEntryOfRefusal(call, systemClock.now())),
   denied,
 })
 
@@ -27,10 +32,10 @@ export const observerOfMembers = (trail: Trail, hub: string, denied: (rule: stri
 const SAME_WITHIN_MS = seconds(10)
 const MAX_REMEMBERED = 1000
 
-/** The same of a hub on Kubernetes, whose API server tells it by a webhook. What it refuses it tells nobody. */
+/** The same of a hub on Kubernetes, whose API server tells it by a webhook, before it stores. What it refuses then it tells nobody. */
 export const reviewsOfMembers = (trail: Trail, clock: Clock = systemClock) => {
   const isRepeated = repeatedDecisions()
-  return (review: ReviewRequest): void => {
+  return async (review: ReviewRequest): Promise<void> => {
     const { uid, operation, userInfo, resource, subResource, namespace, object, oldObject, dryRun } = review
     if (dryRun || (operation !== 'CREATE' && operation !== 'UPDATE' && operation !== 'DELETE')) return
     const { username = '', groups = [] } = userInfo
@@ -45,7 +50,7 @@ export const reviewsOfMembers = (trail: Trail, clock: Clock = systemClock) => {
       before: oldObject ?? undefined,
     }
     const entry = auditEntryOfWrite(write, clock.now())
-    if (entry && !isRepeated(write, entry)) recorded(trail, entry)
+    if (entry && !isRepeated(write, entry)) await recorded(trail, entry)
   }
 }
 

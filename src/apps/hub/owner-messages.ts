@@ -26,5 +26,5 @@ export type ToManager =
   | { readonly kind: 'faults'; readonly faults: Readonly<Record<string, string>> }
   /** what the agent of a cluster may not read though MetricSources ask for it; []: it may read all of it */
   | { readonly kind: 'role-gaps'; readonly cluster: ClusterName; readonly gaps: readonly RoleGap[] }
-  /** for the trail, which one process writes */
+  /** asked: nothing, once it is in the trail, which one process writes */
   | { readonly kind: 'audited'; readonly entry: AuditEntry }

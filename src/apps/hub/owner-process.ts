@@ -9,7 +9,7 @@ import { RedisStateStore } from '#state'
 import type { ManagerConfig } from './config.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
-import { joinsOnKubernetes, recordedIn } from './joins.ts'
+import { joinsOnKubernetes, recordedBy } from './joins.ts'
 import { memberMetrics } from './member-metrics.ts'
 import { createOwner, type Owner } from './owner.ts'
 import type { ToManager, ToOwner } from './owner-messages.ts'
@@ -106,7 +106,8 @@ class OwnerProcess {
       ...(config.members && {
         joins: joinsOnKubernetes({
           ...{ hub: hub.get, namespace: config.namespace, logger },
-          record: recordedIn(() => ({ record: (entry) => this.#channel.tell({ kind: 'audited', entry }) })),
+          // Without the manager this process ends, too.
+          record: recordedBy((entry) => this.#channel.ask<void>({ kind: 'audited', entry }).catch(() => undefined)),
         }),
       }),
       logMaxBytes: config.logMaxBytes,

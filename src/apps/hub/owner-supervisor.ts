@@ -14,7 +14,7 @@ export interface OwnerSupervisorOptions {
   /** absent: the only candidate */
   readonly election?: (name: ControllerName) => LeaderElection
   readonly ofFleet: HubControllers['ofFleet']
-  readonly trail: () => Pick<AuditTrail, 'record'>
+  readonly trail: () => Pick<AuditTrail, 'record' | 'flush'>
   readonly metrics: Metrics
   readonly logger: HubLogger
 }

@@ -6,6 +6,7 @@ import { type ClusterName, ownerName, ownerOf, type SourceId } from '#model'
 import { KeptProcess, OtherProcessGoneError } from '#processes'
 import { type Logger, type Metrics, type MetricsMoment, metricsText } from '#runtime'
 import type { Division } from './division.ts'
+import { keptIn } from './joins.ts'
 import type { ToManager, ToOwner } from './owner-messages.ts'
 import { RoleGaps } from './role-gaps.ts'
 
@@ -13,7 +14,7 @@ export interface OwnersOptions {
   readonly division: Division
   readonly dataDir: string
   /** takes what the owners tell of members that come and go */
-  readonly trail: () => Pick<AuditTrail, 'record'>
+  readonly trail: () => Pick<AuditTrail, 'record' | 'flush'>
   readonly metrics: Metrics
   readonly logger: Logger
 }
@@ -99,8 +100,10 @@ export class Owners implements AsyncDisposable {
         end: { kind: 'end' },
         heard: (message) => {
           if (message.kind === 'faults') kept.faults = message.faults
-          else if (message.kind === 'audited') this.#options.trail().record(message.entry)
-          else this.agentRoles.set(message.cluster, message.gaps)
+          else if (message.kind === 'role-gaps') this.agentRoles.set(message.cluster, message.gaps)
+        },
+        asked: async (message) => {
+          if (message.kind === 'audited') await keptIn(this.#options.trail)(message.entry)
         },
         logger,
         endWithinMs: END_WITHIN_MS,

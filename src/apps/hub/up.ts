@@ -26,7 +26,7 @@ import { declareDemoRegistries, declareDemoSources, demoRepositories } from './d
 import { demoWords } from './demo-words.ts'
 import { claimDataFolder } from './format.ts'
 import { historyOf } from './history.ts'
-import { recordedIn } from './joins.ts'
+import { keptIn, recordedBy } from './joins.ts'
 import { observerOfMembers } from './member-audit.ts'
 import { memberAuthority, memberCertificates } from './member-authority.ts'
 import { refusalsCounted } from './member-metrics.ts'
@@ -186,7 +186,7 @@ export async function up({
     ...(config.members && {
       joins: {
         clientRoots: () => Promise.resolve(authority.get().pem),
-        record: recordedIn(() => serve.audit()),
+        record: recordedBy(keptIn(() => serve.audit())),
       },
     }),
     logMaxBytes: config.logMaxBytes,

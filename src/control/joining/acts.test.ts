@@ -31,7 +31,7 @@ beforeAll(async () => {
     name: 'hub',
     observer: {
       groups: AUDITED_GROUPS,
-      wrote(write) {
+      async wrote(write) {
         const { route, requestId = '', reason = '' } = auditEntryOfWrite(write, systemClock.now()) ?? {}
         if (route) entries.push([route, requestId, reason])
         if (route && !/_made$|_declared$/.test(route))

@@ -21,6 +21,7 @@ import {
   managedClusters,
   revokedAt,
 } from './members.ts'
+import type { JoinFact } from './record.ts'
 import { RequestIndex } from './request-index.ts'
 import { aJoiningHub, aMachine, cluster, type JoiningHub, NAMESPACE, told } from './testing/joining-hub.ts'
 
@@ -146,6 +147,31 @@ describe('the desk of a hub', () => {
     const late = aMachine(other, await hub.tokens.issue(other, HOUR_MS, { isApproved: true }))
     expect(await told(hub, late.asked, 1)).toMatchObject([{ kind: 'pending' }])
     expect(stateOf((await requestsOf(other))[0]!).kind).toBe('pending')
+  })
+
+  it('is told when the trail has that it joined', async () => {
+    let release: () => void = () => undefined
+    const written = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const facts: string[] = []
+    const record = ({ event }: JoinFact) => {
+      facts.push(event)
+      return event === 'join_granted' ? written : Promise.resolve()
+    }
+    await using other = await aJoiningHub({ record })
+    const name = aName()
+    await other.kube.create(managedClusters, managedClusterOf(name, { hubAcceptsClient: true }))
+    const { asked } = aMachine(name, await other.tokens.issue(name, HOUR_MS, { isApproved: true }))
+    const steps: string[] = []
+    const joined = (async () => {
+      for await (const { kind } of other.desk.ask(asked, new AbortController().signal)) steps.push(kind)
+    })()
+    await expect.poll(() => facts).toContain('join_granted')
+    expect(steps).not.toContain('joined')
+    release()
+    await joined
+    expect(steps.at(-1)).toBe('joined')
   })
 
   it('answers the same question with the same certificate, as after a crash of the machine', async () => {
@@ -744,7 +770,7 @@ describe('a hub whose CA was replaced', () => {
   const deskWith = (roots: string) => {
     const desk = new HubJoins({
       ...{ hub: hub.kube, tokens: hub.tokens, members: hub.members, clock: systemClock, logger: silentLogger },
-      ...{ clientRoots: async () => roots, serverRoots: () => '', record: () => undefined },
+      ...{ clientRoots: async () => roots, serverRoots: () => '', record: () => Promise.resolve() },
     })
     desk.start()
     return { ...hub, desk }
@@ -812,7 +838,7 @@ describe('a revocation', () => {
     })
     await using desk = new HubJoins({
       ...{ hub: watched, tokens: hub.tokens, members: behind, clock: systemClock, logger: silentLogger },
-      ...{ clientRoots: async () => hub.authority.pem, serverRoots: () => '', record: () => undefined },
+      ...{ clientRoots: async () => hub.authority.pem, serverRoots: () => '', record: () => Promise.resolve() },
     })
     desk.start()
     const stop = new AbortController()

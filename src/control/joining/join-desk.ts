@@ -46,7 +46,7 @@ export interface HubJoinsOptions {
   readonly clientRoots: () => Promise<string>
   /** PEM of the authorities this hub is known by; '': those of the agents' systems */
   readonly serverRoots: () => string
-  readonly record: (fact: JoinFact) => void
+  readonly record: (fact: JoinFact) => Promise<void>
   /** who signs what agents ask for; default: the API's own signer of clients */
   readonly signer?: string
   /** whether this process tells of members that were accepted or ended; default true */
@@ -217,7 +217,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   }
 
   #refuse(asked: JoinAsked, reason: string): Over {
-    this.#record(asked, { event: 'join_refused', reason })
+    void this.#record(asked, { event: 'join_refused', reason })
     return over('join_refused', reason)
   }
 
@@ -387,7 +387,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     if (!there) {
       const tooMany = this.#tooMany(asked.cluster)
       if (tooMany !== undefined) {
-        this.#record(asked, { event: 'join_refused', reason: tooMany })
+        void this.#record(asked, { event: 'join_refused', reason: tooMany })
         return over('join_busy', tooMany, minutes(1))
       }
       this.#making.set(name, asked.cluster)
@@ -400,7 +400,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
         if (other && !isSameRequest(other, object)) return takenWords(asked.cluster, name)
         if (made) this.#requests.wrote(made)
         if (consent !== RENEWAL)
-          this.#record(asked, { event: 'join_asked', request: name, reason: 'with a join token' })
+          void this.#record(asked, { event: 'join_asked', request: name, reason: 'with a join token' })
         await this.#arrived(asked.cluster, name, signal)
       } finally {
         this.#making.delete(name)
@@ -480,7 +480,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
             ? `ask whoever decides on the hub; where it is to join after all, it takes a new join token (\`clusterpulse connect ${cluster}\` on the hub)`
             : joinAnew(cluster)
         const message = `${reason}${state.why === '' ? '' : `: ${state.why}`}; ${next}`
-        this.#record(asked, { event: 'join_denied', request, reason: message })
+        await this.#record(asked, { event: 'join_denied', request, reason: message })
         yield over('join_denied', message)
         return
       }
@@ -500,7 +500,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
           continue
         }
         const event = asked.token === '' ? 'certificate_renewed' : 'join_granted'
-        this.#record(asked, { event, request, reason: 'approved and accepted' })
+        await this.#record(asked, { event, request, reason: 'approved and accepted' })
         yield { kind: 'joined', request, certificate: state.certificate, roots: this.#options.serverRoots() }
         return
       }
@@ -571,20 +571,20 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     this.#seen.set(cluster, now)
     // What was there when this process began is no news.
     if (!members.isSynced || !tellsMembers) return
-    if (isRevoked) record({ event: 'member_revoked', cluster, reason: 'no certificate of it counts any more' })
+    if (isRevoked) void record({ event: 'member_revoked', cluster, reason: 'no certificate of it counts any more' })
     if (now.isAccepted === (before?.isAccepted ?? false)) return
-    if (now.isAccepted) record({ event: 'member_accepted', cluster, reason: 'hubAcceptsClient is true' })
-    else record({ event: 'member_ended', cluster, reason: endedWords(members.get(cluster)) })
+    if (now.isAccepted) void record({ event: 'member_accepted', cluster, reason: 'hubAcceptsClient is true' })
+    else void record({ event: 'member_ended', cluster, reason: endedWords(members.get(cluster)) })
   }
 
   #wake(cluster: string): void {
     for (const done of [...(this.#waiting.get(cluster) ?? [])]) done()
   }
 
-  #record({ cluster, agent, address }: JoinAsked, fact: Pick<JoinFact, 'event' | 'request' | 'reason'>): void {
+  #record({ cluster, agent, address }: JoinAsked, fact: Pick<JoinFact, 'event' | 'request' | 'reason'>): Promise<void> {
     const [short, name] = [cluster.slice(0, 80), agent.slice(0, 80)]
     this.#options.logger.info({ cluster: short, agent: name, address, ...fact }, 'a request to join')
-    this.#options.record({ cluster: short, agent: name, address, ...fact })
+    return this.#options.record({ cluster: short, agent: name, address, ...fact })
   }
 }
 

@@ -14,7 +14,7 @@ export interface WrittenObject {
   readonly status?: unknown
 }
 
-/** A write to the hub's API that was let through, whoever wrote. */
+/** A write to the hub's API that every rule let through, whoever wrote. */
 export interface ObservedWrite {
   /** of the request; '' where the API gives none */
   readonly id: string
@@ -62,8 +62,21 @@ export const auditedWrites = {
     'request.userInfo.username.startsWith("system:open-cluster-management:") || request.resource.resource == "certificatesigningrequests" || (request.resource.resource == "managedclusters" && !has(request.subResource))',
 }
 
+/** Why a write that was let through is not stored: nothing changed. */
+export interface FailedWrite {
+  /** as the API answered */
+  readonly httpCode: number
+  readonly message: string
+}
+
 /** The entry of the audit trail for a write. undefined: it decides nothing about a member, and no member made it */
-export function auditEntryOfWrite(write: ObservedWrite, at: number): AuditEntry | undefined {
+export function auditEntryOfWrite(write: ObservedWrite, at: number, failure?: FailedWrite): AuditEntry | undefined {
+  const entry = entryOfStored(write, at)
+  if (!entry || !failure) return entry
+  return { ...entry, status: failure.httpCode, reason: `${entry.reason}: not done, ${failure.message}` }
+}
+
+function entryOfStored(write: ObservedWrite, at: number): AuditEntry | undefined {
   const decision = decisionIn(write, at)
   // Who asks is no decision, and can be repeated without end: the trail bounds it, so that it pushes nothing else out.
   const isAsking = write.operation === 'CREATE' && asksForItself(write.user.name)

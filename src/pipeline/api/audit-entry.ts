@@ -14,8 +14,8 @@ export interface AuditNote {
   readonly method?: string
   readonly resource?: string
   readonly reason?: string
-  /** what it did about a member, each an entry of its own */
-  readonly acts?: readonly MemberAct[]
+  /** it did something about a member, each an entry of its own already */
+  readonly hasActed?: boolean
 }
 
 declare module 'fastify' {
@@ -30,24 +30,32 @@ declare module 'fastify' {
 /** Who was turned away, and from what. */
 const denials: ReadonlySet<number> = new Set([401, 403, 429])
 
-/**
- * The entries of one request, made when it was answered: its own, or those of what it did about a member; both where it failed after that.
- * @returns none for what concerns nobody: probes, the page's own files, questions that found nothing
- */
-export function auditEntries(...of: Parameters<typeof auditEntry>): readonly AuditEntry[] {
-  const entry = auditEntry(...of)
-  if (!entry) return []
-  const [, { auditNote }] = of
-  const acts = (auditNote?.acts ?? []).map(
-    ({ act, words, request = entry.requestId }): AuditEntry => ({
-      ...entry,
-      ...{ route: act, requestId: request, status: 200, reason: words },
-    }),
-  )
-  return acts.length > 0 && entry.status < 400 ? acts : [...acts, entry]
+/** Whether it changed who may do what, or tried to: it is answered once its entry is written. */
+export const isChange = ({ auditNote: note, method }: FastifyRequest): boolean =>
+  note?.kind === 'sign_in' ||
+  note?.kind === 'sign_out' ||
+  note?.kind === 'view_as' ||
+  (note?.kind === 'administration' && method !== 'GET' && method !== 'HEAD')
+
+/** The entry of what a request did about a member, made when that is done: where it takes too long the request is answered before. */
+export function auditEntryOfAct(
+  { act, words, request }: MemberAct,
+  ...of: Parameters<typeof entryOf>
+): AuditEntry | undefined {
+  const entry = entryOf(...of)
+  return entry && { ...entry, route: act, requestId: request ?? entry.requestId, status: 200, reason: words }
 }
 
-function auditEntry(
+/**
+ * The entry of one request, made when it is answered.
+ * @returns none for what concerns nobody (probes, the page's own files, questions that found nothing), or where its acts tell all
+ */
+export function auditEntry(...of: Parameters<typeof entryOf>): AuditEntry | undefined {
+  const [, { auditNote }, { statusCode }] = of
+  return auditNote?.hasActed && statusCode < 400 ? undefined : entryOf(...of)
+}
+
+function entryOf(
   state: StateReader,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -5,7 +5,7 @@ import { openStream, openStreamSocket, type Access as Rule, storeText, warningOf
 import { SignInFailedError } from '#identity'
 import { boundConnections, CONNECTION_TIMES } from '#runtime'
 import { Admission } from './admission.ts'
-import { auditEntries } from './audit-entry.ts'
+import { auditEntry, auditEntryOfAct, isChange } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
 import { ClusterSets } from './cluster-sets.ts'
 import { RegistryRows } from './fleet-rows.ts'
@@ -175,12 +175,16 @@ export function apiServer(options: ApiOptions): ApiServer {
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'private, no-store')
     reply.header('vary', varyOf(reply.getHeader('vary'), request, config.corsOrigins !== undefined))
     if (cameByTls(request, publicHttps)) reply.header('strict-transport-security', strictTransport)
+    if (audit && isChange(request)) {
+      record(request, reply)
+      await audit.flush()
+    }
     return payload
   })
 
   function record(request: FastifyRequest, reply: FastifyReply): void {
-    if (audit && !request.isAudited)
-      for (const entry of auditEntries(state, request, reply, clock.now())) audit.record(entry)
+    const entry = request.isAudited ? undefined : auditEntry(state, request, reply, clock.now())
+    if (entry) audit?.record(entry)
     request.isAudited = true
   }
 
@@ -235,7 +239,10 @@ export function apiServer(options: ApiOptions): ApiServer {
     sourceRoutes(scope, parts, { trySource: options.trySource, logger })
     v1TypeRoutes(scope, parts, { semantics: config.semantics ?? 'strict' })
     registryRoutes(scope, parts, registries)
-    memberRoutes(scope, parts, options.members)
+    memberRoutes(scope, parts, options.members, (act, request, reply) => {
+      const entry = auditEntryOfAct(act, state, request, reply, clock.now())
+      if (entry) audit?.record(entry)
+    })
     searchRoutes(scope, parts)
     historyRoutes(scope, parts, options)
     promQlRoutes(scope, parts, { history: options.history, cors: crossOrigin })

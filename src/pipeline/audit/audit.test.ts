@@ -95,6 +95,26 @@ describe('the audit file', () => {
     )
   })
 
+  it('has what was recorded before a flush when that resolves, also where more and more comes', async ({ signal }) => {
+    const path = newPath()
+    await using trail = await openAudit({
+      config: { level: 'all', file: { path } },
+      logger: silentLogger,
+      metrics: new Metrics({}, { processMetrics: false }),
+    })
+    trail.record(entry(0))
+    let seen: string | undefined
+    const flushed = trail.flush().then(() => {
+      seen = readFileSync(path, 'utf8')
+    })
+    for (let n = 1; seen === undefined && !signal.aborted; n++) {
+      trail.record(entry(n))
+      await new Promise(setImmediate)
+    }
+    expect(seen).toContain('"requestId":"r0"')
+    await flushed
+  })
+
   it('misses lines that were cut off at the end', async () => {
     const path = newPath()
     await write(path, some(5))

@@ -1,4 +1,4 @@
-import { FleetError } from '#model'
+import { FleetError, seconds, systemClock } from '#model'
 import type { RedisConnection } from '#redis'
 import type { Logger, Metrics } from '#runtime'
 import { Bounded, MEMBERS, STRANGERS } from './bounded.ts'
@@ -9,6 +9,8 @@ import type { AuditConfig, AuditEntry, AuditTrail } from './types.ts'
 
 /** Entries that wait for a sink; beyond it the newest are counted instead of kept, and the trail says how many. */
 const MAX_WAITING = 10_000
+/** As long as a request waits for its entry; a sink that hangs must not keep people from deciding. */
+const MAX_FLUSH_MS = seconds(5)
 const DEFAULT_FILE_BYTES = 64 * 2 ** 20
 const DEFAULT_STREAM_ENTRIES = 100_000
 
@@ -87,7 +89,10 @@ export async function openAudit({ config, redis, logger, metrics }: AuditOptions
       for (const queue of queues) queue.push(entry)
     },
     async flush() {
-      await Promise.all(queues.map((queue) => queue.idle()))
+      const late = new AbortController()
+      const written = Promise.all(queues.map((queue) => queue.written()))
+      await Promise.race([written, systemClock.sleep(MAX_FLUSH_MS, late.signal)])
+      late.abort()
     },
     async [Symbol.asyncDispose]() {
       strangers.close()
@@ -97,7 +102,7 @@ export async function openAudit({ config, redis, logger, metrics }: AuditOptions
   }
 }
 
-/** Hands entries to one sink, many at a time, in order; nobody waits for it. */
+/** Hands entries to one sink, in order: those that come while some are written are written together. */
 class Queue {
   readonly #sink: Sink
   readonly #logger: Logger
@@ -105,7 +110,7 @@ class Queue {
   #waiting: Kept[] = []
   #dropped = 0
   #failing = false
-  #work: Promise<void> | undefined
+  #written: Promise<void> = Promise.resolve()
 
   constructor(sink: Sink, logger: Logger, missed: (count: number) => void) {
     this.#sink = sink
@@ -119,40 +124,37 @@ class Queue {
       this.#missed(1)
       return
     }
-    this.#waiting.push(entry)
-    this.#work ??= this.#drain()
+    if (this.#waiting.push(entry) === 1) this.#written = this.#written.then(() => this.#write())
   }
 
-  async idle(): Promise<void> {
-    await this.#work
+  /** Resolves when what was pushed so far is written, or lost. */
+  written(): Promise<void> {
+    return this.#written
   }
 
   async close(): Promise<void> {
-    await this.#work
+    while (this.#waiting.length > 0) await this.#written
+    await this.#written
     await this.#sink.close()
   }
 
-  async #drain(): Promise<void> {
-    // Whatever came in the same turn travels together.
-    await Promise.resolve()
-    while (this.#waiting.length > 0) {
-      const entries: Kept[] = this.#waiting
-      this.#waiting = []
-      const dropped = this.#dropped
-      if (dropped > 0) entries.push({ at: Date.now(), kind: 'dropped', count: dropped })
-      try {
-        await this.#sink.write(entries)
-        this.#dropped -= dropped
-        this.#failing = false
-      } catch (error) {
-        const lost = entries.length - (dropped > 0 ? 1 : 0)
-        this.#dropped += lost
-        this.#missed(lost)
-        if (!this.#failing)
-          this.#logger.error({ error, sink: this.#sink.name, entries: lost }, 'audit entries could not be kept')
-        this.#failing = true
-      }
+  /** Never rejects. */
+  async #write(): Promise<void> {
+    const entries = this.#waiting
+    this.#waiting = []
+    const dropped = this.#dropped
+    if (dropped > 0) entries.push({ at: Date.now(), kind: 'dropped', count: dropped })
+    try {
+      await this.#sink.write(entries)
+      this.#dropped -= dropped
+      this.#failing = false
+    } catch (error) {
+      const lost = entries.length - (dropped > 0 ? 1 : 0)
+      this.#dropped += lost
+      this.#missed(lost)
+      if (!this.#failing)
+        this.#logger.error({ error, sink: this.#sink.name, entries: lost }, 'audit entries could not be kept')
+      this.#failing = true
     }
-    this.#work = undefined
   }
 }

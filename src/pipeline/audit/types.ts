@@ -30,10 +30,13 @@ export interface AuditEntry {
   readonly policyHash: string
 }
 
-/** Takes entries; never makes a request wait and never fails it. What cannot be written is counted and said in the log. */
+/** Takes entries, and never fails a request. What cannot be written is counted and said in the log. */
 export interface AuditTrail extends AsyncDisposable {
   record(entry: AuditEntry): void
-  /** waits until everything recorded so far is in every sink, or the sink failed */
+  /**
+   * Waits until everything recorded so far is in every sink, a sink failed, or five seconds passed: before an answer to what decides about
+   * rights or members, so that no decision was answered that the trail does not have.
+   */
   flush(): Promise<void>
 }
 

@@ -1,3 +1,5 @@
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type AdmissionRule, managedCluster, managedClusterSetBinding, ocmAdmission, ocmKinds } from '#kinds'
 import { aRequest, signingRequest, subjectOfMember } from '../authority/test/requests.ts'
@@ -252,7 +254,7 @@ describe('kinds with several versions', () => {
   it('counts what is stored in the moment of a write, also where many come at once', async () => {
     const denied: string[] = []
     const observer: WriteObserver = {
-      ...{ groups: new Set(), wrote: () => undefined, refused: () => undefined },
+      ...{ groups: new Set(), wrote: () => Promise.resolve(), refused: () => undefined },
       denied: (rule) => denied.push(rule),
     }
     // On disk writes are gathered: what is decided is not there yet when the next one is.
@@ -294,5 +296,79 @@ describe('kinds with several versions', () => {
       body: { message: expect.stringContaining('a member west may ask for its own cluster alone') },
     })
     expect(denied).toEqual(Array(31).fill('certificatesigningrequests.admission.clusterpulse.io'))
+  })
+})
+
+describe('who hears of writes', () => {
+  /** A hub that keeps its objects on disk, with west and east, and what its observer is told. */
+  async function anObservedHub(rules: readonly AdmissionRule[] = ocmAdmission) {
+    const dir = join(aDirectory(), 'objects')
+    const told: (readonly [operation: string, name: string, failure?: number])[] = []
+    let kept = Promise.resolve()
+    const observer: WriteObserver = {
+      groups: new Set([CG]),
+      async wrote({ operation, name }, failure) {
+        told.push(failure ? [operation, name, failure.httpCode] : [operation, name])
+        await kept
+      },
+      refused: () => undefined,
+    }
+    const server = await aHub(rules, { storage: { kind: 'journal', dir }, observer })
+    const { client } = await listening(server)
+    for (const name of ['west', 'east']) await client.ask('POST', CLUSTERS, { body: aCluster({}, { name }) })
+    expect(told.splice(0)).toEqual([
+      ['CREATE', 'west'],
+      ['CREATE', 'east'],
+    ])
+    const keptFrom = (promise: Promise<void>) => {
+      kept = promise
+    }
+    const change = (name: string) =>
+      client.ask('PATCH', `${CLUSTERS}/${name}`, {
+        type: 'application/merge-patch+json',
+        body: { spec: { hubAcceptsClient: true } },
+      })
+    return { dir, client, told, change, keptFrom }
+  }
+
+  it('hears that a write was let through and could not be stored, and how it was answered', async () => {
+    const { dir, client, told, change } = await anObservedHub()
+    renameSync(dir, `${dir}.away`)
+    expect((await change('west')).code).toBe(503)
+    expect((await client.ask('DELETE', `${CLUSTERS}/east`)).code).toBe(503)
+    expect(told).toEqual([
+      ['UPDATE', 'west', 503],
+      ['DELETE', 'east', 503],
+    ])
+  })
+
+  it('hears of those that one refusal undid', async () => {
+    const stays: AdmissionRule = {
+      ...{ name: 'west.stays', group: CG, versions: ['v1'], resources: ['managedclusters'], operations: ['DELETE'] },
+      namespaced: false,
+      faults: ({ name }) => (name === 'west' ? [{ path: 'metadata.name', message: 'it stays' }] : []),
+    }
+    const { client, told } = await anObservedHub([stays])
+    expect((await client.ask('DELETE', CLUSTERS)).code).toBe(422)
+    expect(told).toEqual([['DELETE', 'east', 422]])
+    expect((await client.ask('GET', `${CLUSTERS}/east`)).body.metadata.deletionTimestamp).toBeUndefined()
+  })
+
+  it('is waited for before the caller is answered', async () => {
+    const { told, change, keptFrom } = await anObservedHub()
+    let release: () => void = () => undefined
+    const kept = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    keptFrom(kept)
+    const order: string[] = []
+    const changed = change('west').then(({ code }) => order.push(`answered ${code}`))
+    await expect.poll(() => told).toEqual([['UPDATE', 'west']])
+    keptFrom(Promise.resolve())
+    // One that comes after it does not wait for it.
+    await change('east').then(() => order.push('east'))
+    release()
+    await changed
+    expect(order).toEqual(['east', 'answered 200'])
   })
 })

@@ -12,7 +12,7 @@ import type { ObjectStore } from './objects.ts'
 import type { Authorizer } from './rbac/index.ts'
 import { type Resource, type ServedResources, toStorage, toVersion } from './served.ts'
 import { ApiError } from './status.ts'
-import type { Admission, ApiObject, StoredObjects } from './types.ts'
+import type { Admission, ApiObject, StoredObjects, WriteFailure } from './types.ts'
 import type { User } from './user.ts'
 
 /** One write, before its object is known. */
@@ -26,7 +26,7 @@ export interface Write {
   readonly dryRun: boolean
 }
 
-/** A write that was let through, and is about to be stored. */
+/** A write that was let through by every rule. */
 export interface AdmittedWrite extends Pick<Write, 'id' | 'address'>, AdmissionRequest {
   readonly group: string
   readonly resource: string
@@ -39,11 +39,12 @@ export interface RefusedCall extends Pick<Write, 'id' | 'address' | 'user'> {
   readonly message: string
 }
 
-/** Hears who writes what. It must not throw, and nobody waits for it. */
+/** Hears who writes what. It must not throw. */
 export interface WriteObserver {
   /** whose writes it hears of */
   readonly groups: ReadonlySet<string>
-  wrote(write: AdmittedWrite): void
+  /** The caller is answered after that. @param failure why it is not stored after all; absent: it is, for good */
+  wrote(write: AdmittedWrite, failure?: WriteFailure): Promise<void>
   refused(call: RefusedCall): void
   /** A rule refused a write. @param rule its name */
   denied?(rule: string): void
@@ -73,6 +74,7 @@ export class AdmissionRules {
     const { observer } = this.#parts
     const isObserved = observer?.groups.has(resource.group) === true && !write.dryRun
     if (rules.length === 0 && !isObserved) return undefined
+    const admitted: AdmittedWrite[] = []
     const concerned = (request: AdmissionRequest) => rules.filter((rule) => concerns(rule, resource, request))
     const request = (object: ApiObject | undefined, before: ApiObject | undefined) =>
       this.#request(resource, write, object, before)
@@ -88,7 +90,10 @@ export class AdmissionRules {
         const asked = request(object, before)
         for (const rule of concerned(asked)) this.#decide(resource, rule, asked, stored)
         const { id, address } = write
-        if (isObserved) observer.wrote({ ...asked, id, address, group: resource.group, resource: resource.plural })
+        if (isObserved) admitted.push({ ...asked, id, address, group: resource.group, resource: resource.plural })
+      },
+      settled: async (failure) => {
+        await Promise.all(admitted.map((one) => observer?.wrote(one, failure)))
       },
     }
   }

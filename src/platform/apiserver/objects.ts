@@ -191,7 +191,21 @@ export class ObjectStore {
   ): Promise<ApiObject> {
     refuseVirtual(resource)
     const accepted = inNamespace(resource, namespace, acceptObject(resource, body, options))
-    return this.#store.transact((transaction) => this.#createWithin(transaction, resource, accepted, options))
+    return this.#written(options, (transaction) => this.#createWithin(transaction, resource, accepted, options))
+  }
+
+  /** One step, done once whoever hears of writes was told what became of it. */
+  async #written<T>({ admission }: Pick<WriteOptions, 'admission'>, work: (transaction: Transaction) => T): Promise<T> {
+    const step = this.#store.transact(work)
+    if (!admission) return step
+    try {
+      await step
+    } catch (error) {
+      await admission.settled(error instanceof ApiError ? error : new ApiError('InternalError', 'the write failed'))
+      throw error
+    }
+    await admission.settled()
+    return step
   }
 
   #createWithin(transaction: Transaction, resource: Resource, accepted: ApiObject, options: WriteOptions): ApiObject {
@@ -224,7 +238,7 @@ export class ObjectStore {
   ): Promise<Written> {
     refuseVirtual(resource)
     const path = keyIn(resource, key)
-    return this.#store.transact((transaction) => {
+    return this.#written(options, (transaction) => {
       const stored = transaction.get(resource.collection, path)
       const live = stored && toVersion(resource, stored)
       const accepted = inNamespace(resource, key.namespace, acceptObject(resource, next(live), options))
@@ -270,7 +284,7 @@ export class ObjectStore {
 
   async remove(resource: Resource, key: ObjectKey, options: DeleteOptions): Promise<DeleteResult> {
     refuseVirtual(resource)
-    return this.#store.transact((transaction) => this.#removeWithin(transaction, resource, key, options))
+    return this.#written(options, (transaction) => this.#removeWithin(transaction, resource, key, options))
   }
 
   #removeWithin(transaction: Transaction, resource: Resource, key: ObjectKey, options: DeleteOptions): DeleteResult {
@@ -302,7 +316,7 @@ export class ObjectStore {
   ): Promise<ApiObject[]> {
     refuseVirtual(resource)
     const prefix = resource.namespaced && query.namespace ? `${query.namespace}/` : ''
-    return this.#store.transact((transaction) => {
+    return this.#written(options, (transaction) => {
       const matching = transaction.list(resource.collection, prefix).filter(query.matches)
       for (const { metadata } of matching) this.#removeWithin(transaction, resource, metadata, options)
       return matching.map((object) => toVersion(resource, object))

@@ -129,6 +129,13 @@ export interface StoredObjects {
   list(collection: string, prefix: string): readonly ApiObject[]
 }
 
+/** Why a write that was let through is not stored: nothing changed. */
+export interface WriteFailure {
+  /** as the caller is answered */
+  readonly httpCode: number
+  readonly message: string
+}
+
 /** What the rules say to one write, in the two moments in which they are asked. */
 export interface Admission {
   /**
@@ -141,4 +148,6 @@ export interface Admission {
    * @throws ApiError Forbidden, Invalid, naming the rule
    */
   validate(object: ApiObject | undefined, before: ApiObject | undefined, stored: StoredObjects): void
+  /** Told what became of what was let through, before the caller is. Never rejects. @param failure absent: it is stored */
+  settled(failure?: WriteFailure): Promise<void>
 }

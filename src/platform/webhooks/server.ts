@@ -22,8 +22,8 @@ export interface WebhookOptions {
   /** the API whose server asks: who may do what, and what rules look at, is asked there */
   readonly kube: KubeClient
   readonly tls: WebhookTls
-  /** hears of every write that `/audit` is told of, before it is allowed; default: nobody */
-  readonly onWrite?: (review: ReviewRequest) => void
+  /** hears of every write that `/audit` is told of, before it is allowed, which waits for it; default: nobody */
+  readonly onWrite?: (review: ReviewRequest) => Promise<void>
   /** hears of every write that a rule refused, by the name of the rule; default: nobody */
   readonly onRefused?: (rule: string) => void
   /** the last part of every path that is answered: whoever may reach the port but does not know it is nobody; default: all are answered */
@@ -134,7 +134,7 @@ class Answers {
       return answered(convert(this.#options.converters ?? [], request as unknown as ConversionRequest))
     if (what === 'audit' && kind === 'AdmissionReview') {
       const review = request as unknown as ReviewRequest
-      if (this.#options.onWrite && (await this.#isLet(review))) this.#options.onWrite(review)
+      if (this.#options.onWrite && (await this.#isLet(review))) await this.#options.onWrite(review)
       return answered({ uid: request.uid, allowed: true })
     }
     const rule = this.#options.rules.find((one) => one.name === name)

@@ -2,6 +2,7 @@ import { request } from 'node:https'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { managedCluster, managedClusterAddOn, managedClusterSetBinding, ocmAdmission, ocmKinds } from '#kinds'
 import { createKubeClient, customResourceDefinitions, type KubeClient, type KubeObject, type Resource } from '#kube'
+import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../../../test/real-apiserver.ts'
 import { type Identity, identity } from '../kube/testing/scripted-server.ts'
@@ -59,7 +60,10 @@ it('webhooks that have a word answer nobody who does not know it, and write noth
     ...{ rules: ocmAdmission, tls, port: 0, logger: silentLogger },
     kube: undefined as unknown as KubeClient, // nothing that is asked here needs it
     word: () => 'a1b2',
-    onWrite: ({ uid }) => written.push(uid),
+    async onWrite({ uid }) {
+      await systemClock.sleep(20) // as a disk that is slow
+      written.push(uid)
+    },
   })
   const review = (uid: string) =>
     JSON.stringify({ kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1', request: { uid } })

@@ -64,7 +64,7 @@ export async function aJoiningHub({
   const desk = new HubJoins({
     ...shared,
     ...{ tokens, members, clientRoots: async () => authority.pem, serverRoots: () => 'ROOTS' },
-    record: (fact) => facts.push(fact),
+    record: async (fact) => void facts.push(fact),
     ...options,
   })
   members.start()

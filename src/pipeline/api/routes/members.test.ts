@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { AuditEntry } from '#audit'
 import type { DecideMember, MemberRequest } from '#model'
 import { FleetError } from '#model'
 import { aTrail, get, post } from '../test/ask.ts'
@@ -80,6 +81,61 @@ describe('a decision about a member', () => {
       { route: 'request_approved', requestId: 'east-1', status: 200, reason: approved.words },
       { route: 'POST /api/v2/members/:name/:decision', status: 503, reason: 'accept' },
     ])
+  })
+
+  it('is answered when its entries are written, as are sign-ins, and what is only read at once', async () => {
+    const order: string[] = []
+    let release: () => void = () => undefined
+    const written = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const audit = {
+      ...aTrail(),
+      record: ({ route }: AuditEntry) => void order.push(route),
+      flush() {
+        order.push('flush')
+        return written
+      },
+    }
+    const decide: DecideMember = (_, __, did) => {
+      did?.(accepted)
+      return Promise.resolve([accepted.words])
+    }
+    const secret = 'a long password of the administrator'
+    const identity = { ...proxy, password: { username: 'root', secret } }
+    await using world = await aWorld({ identity }, { members: new SomeMembers([], [], decide), audit })
+    const asked = async (question: Promise<{ status: number }>) => order.push(`answered ${(await question).status}`)
+    await asked(get(world, '/api/v2/clusters', { as: 'admin' }))
+    const decided = asked(post(world, '/api/v2/members/east/accept', {}, { as: 'admin' }))
+    await expect.poll(() => order).toEqual(['GET /api/v2/clusters', 'answered 200', 'cluster_accepted', 'flush'])
+    const signedIn = asked(post(world, '/api/v1/auth/password', { username: 'root', password: secret }))
+    await expect.poll(() => order.slice(4)).toEqual(['POST /api/v1/auth/password', 'flush'])
+    release()
+    await Promise.all([decided, signedIn])
+    expect(order.slice(6)).toEqual(['answered 200', 'answered 200'])
+  })
+
+  it('that takes longer than its request has an entry for what it did after that was answered', async () => {
+    let release: () => void = () => undefined
+    const late = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const decide: DecideMember = async (_, __, did) => {
+      await late
+      did?.(accepted)
+      return [accepted.words]
+    }
+    const audit = aTrail()
+    const members = new SomeMembers([], [], decide)
+    await using world = await aWorld({ identity: proxy, requestTimeoutMs: 50 }, { members, audit })
+    expect((await post(world, '/api/v2/members/east/accept', {}, { as: 'admin' })).status).toBe(503)
+    release()
+    await expect
+      .poll(() => audit.entries.map(({ route, status }) => [route, status]))
+      .toEqual([
+        ['POST /api/v2/members/:name/:decision', 503],
+        ['cluster_accepted', 200],
+      ])
   })
 
   it('is nobody else’s, and nothing is decided for them', async () => {

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AccessView, Principal } from '#access'
 import { decideMember, getClusterSet, getMemberDecisions, listClusterSets } from '#http'
 import {
@@ -20,7 +20,12 @@ const MAX_BODY_BYTES = 4096
 const MAX_REQUESTS = 500
 
 /** Sets of clusters, and decisions about members, for whom the hub's API lets. */
-export function memberRoutes(app: FastifyInstance, parts: Parts, members: ServedMembers | undefined): void {
+export function memberRoutes(
+  app: FastifyInstance,
+  parts: Parts,
+  members: ServedMembers | undefined,
+  did: (act: MemberAct, request: FastifyRequest, reply: FastifyReply) => void,
+): void {
   const seen = (accessView: AccessView) => visibleClusters(parts, accessView).map(({ state }) => state)
 
   route(app, parts, listClusterSets, ({ request }) => {
@@ -55,7 +60,7 @@ export function memberRoutes(app: FastifyInstance, parts: Parts, members: Served
 
   app.register(async (scope) => {
     acceptJson(scope, MAX_BODY_BYTES)
-    route(scope, parts, decideMember, async ({ request, params }) => {
+    route(scope, parts, decideMember, async ({ request, reply, params }) => {
       const { name: cluster, decision } = params
       const { request: wanted } = bodyOf(decideMember, request)
       const resource = `managedcluster ${cluster}`
@@ -65,12 +70,14 @@ export function memberRoutes(app: FastifyInstance, parts: Parts, members: Served
         throw new RefusedError('unknown_member', `${JSON.stringify(cluster)} can be no cluster's name`)
       const lacks = await deciders.lacks(principalOf(request), decision, cluster)
       if (lacks.length > 0) throw rightsMissing(principalOf(request), `${decision} ${cluster}`, lacks)
-      const acts: MemberAct[] = []
-      request.auditNote = { kind: 'administration', resource, reason: decision, acts }
+      request.auditNote = { kind: 'administration', resource, reason: decision }
       const by = { username: principalOf(request).username, requestId: request.id }
       const about = { cluster, by, ...(wanted !== undefined && { request: wanted }) }
       const done = await members
-        .decide(decision, about, (act) => void acts.push(act))
+        .decide(decision, about, (act) => {
+          request.auditNote = { ...request.auditNote, hasActed: true }
+          did(act, request, reply)
+        })
         .catch((error: unknown) => {
           throw refusedByHub(error, `clusterpulse ${decision} ${cluster}`)
         })
