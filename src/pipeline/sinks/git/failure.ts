@@ -14,6 +14,12 @@ interface Cause {
 /** What git and ssh say in English (LC_ALL=C), the telling ones first. */
 const CAUSES: readonly Cause[] = [
   {
+    // Where it stands on the machine is nothing of the tenant's.
+    is: /No space left on device|Disk quota exceeded|unable to write new index file|sha1 file .* write error/,
+    errorClass: 'transient',
+    sentence: 'the disk of the agent is full: whoever runs it must make room (BUFFER_DIR)',
+  },
+  {
     is: /REMOTE HOST IDENTIFICATION HAS CHANGED/,
     errorClass: 'terminal',
     sentence:

@@ -59,5 +59,13 @@ function judged(error: unknown, { name, topic }: KafkaPlan, why: string): readon
       `${name} does not let this user write the topic ${topic} (${why}): allow it Describe and Write`,
     ]
   if (TERMINAL.has(type)) return ['terminal', `${name} refuses the topic ${topic}: ${why}`]
+  // What the library stumbled over, in words of its own that say nothing to others.
+  if (nameOf(error).some((one) => one === 'TypeError' || one === 'RangeError'))
+    return ['transient', `${name} answers what is no answer of Kafka: see that the address is that of its brokers`]
+  if (/current SASL state/.test(why))
+    return [
+      'terminal',
+      `${name} asks for no credentials there (${why}): name the port that does, or take secretRef away`,
+    ]
   return ['transient', `${name} did not take it (${why})`]
 }
