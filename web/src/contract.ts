@@ -63,6 +63,7 @@ export {
 } from '../../src/contract/http/index.ts'
 export type { Absence, Health, MemberDecision, MemberState, MetricUnit } from '../../src/contract/model/index.ts'
 export {
+  AUTHORITY_LOST,
   absenceOf,
   absenceOfRead,
   absenceWord,

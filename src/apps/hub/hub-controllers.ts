@@ -30,7 +30,7 @@ export interface HubControllersOptions {
   readonly registries: () => RegistryStore
   readonly collection: Pick<CollectionConfig, 'outboundAllow'>
   /** undefined: ManagedClusters are not looked after */
-  readonly members: (MembersConfig & Pick<RegistrationOptions, 'revoke'>) | undefined
+  readonly members: (MembersConfig & Pick<RegistrationOptions, 'revoke' | 'authorities'>) | undefined
   /** where it is written down what was decided without a person; undefined: not open yet */
   readonly trail?: () => Pick<AuditTrail, 'record'> | undefined
   /** signs members beside the controllers of the fleet, until the signal aborts; default: signed elsewhere */

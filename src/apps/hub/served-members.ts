@@ -3,7 +3,7 @@ import { AgentCredentials } from '#connections'
 import { accept, DecisionRights, detach, JoinTokens, RequestIndex, refuse, revokeMember } from '#joining'
 import type { KubeClient } from '#kube'
 import { type DecideMember, parseClusterName, systemClock } from '#model'
-import { MemberIndex } from '#registration'
+import { type Authorities, MemberIndex } from '#registration'
 import { silentLogger } from '#runtime'
 import { type HubLogger, part } from './run.ts'
 
@@ -11,20 +11,30 @@ interface ServedMembersOptions {
   readonly hub: () => KubeClient
   /** of the hub's own objects */
   readonly namespace: string
+  /** of the hub; undefined: they are not known here */
+  readonly authorities?: Authorities
   /** the hub is its own API: its administrators may decide without rights there */
   readonly administratorsDecide: boolean
   readonly logger: HubLogger
 }
 
 /** Who is a member, who asks to be one, and how that is decided by whom, for the page and the API; none of it waits for the hub's objects. */
-export function servedMembers({ hub, namespace, administratorsDecide, logger }: ServedMembersOptions) {
+export function servedMembers({ hub, namespace, authorities, administratorsDecide, logger }: ServedMembersOptions) {
   const watching = <T extends AsyncDisposable & { start(): void }>(name: string, Index: new (shared: Shared) => T) =>
     part<T>(name, () => {
       const index = new Index({ hub: hub(), logger: logger.child({ part: name }), clock: systemClock })
       index.start()
       return Promise.resolve(index)
     })
-  const index = watching('member-index', MemberIndex)
+  const index = part<MemberIndex>('member-index', (signal) => {
+    const made = new MemberIndex({
+      ...{ hub: hub(), logger: logger.child({ part: 'member-index' }), clock: systemClock },
+      ...(authorities && { authorities }),
+    })
+    made.start()
+    void noteLostAuthority(made, logger, signal)
+    return Promise.resolve(made)
+  })
   const requests = watching('member-requests', RequestIndex)
   const get = (): ServedMembers => ({
     ...{ members: index.get(), requests: requests.get(), administratorsDecide },
@@ -32,6 +42,24 @@ export function servedMembers({ hub, namespace, administratorsDecide, logger }: 
     lackedRights: new DecisionRights({ hub: hub(), namespace, requests: requests.get(), clock: systemClock }).lacked,
   })
   return { parts: [index, requests], get }
+}
+
+/** Members named in the log at most. */
+const MOST_NAMES = 20
+
+/** Says at the start that members were locked out with the CA that signed them: none of them can say so itself. */
+async function noteLostAuthority(index: MemberIndex, logger: HubLogger, signal: AbortSignal): Promise<void> {
+  try {
+    await index.synced(signal)
+  } catch {
+    return // the hub stops
+  }
+  const names = index.ofLostAuthority()
+  if (names.length === 0) return
+  logger.error(
+    { members: names.length, names: names.slice(0, MOST_NAMES) },
+    'members hold certificates of an authority that this hub no longer has, and are refused: restore control-plane/authority in the data folder from the backup and start the hub again, or let each of them join anew (clusterpulse connect NAME)',
+  )
 }
 
 type Shared = ConstructorParameters<typeof MemberIndex>[0]

@@ -5,6 +5,7 @@ import { Looks } from '#attention'
 import { MemoryCatalog } from '#catalog'
 import type { FillingView } from '#http'
 import { minutes, systemClock } from '#model'
+import type { Authorities } from '#registration'
 import { MemoryRegistries } from '#registry'
 import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
 import { type SimulatedRegistry, simulateRegistry } from '#simulator'
@@ -80,6 +81,10 @@ export async function up({
   const read = paths.length > 0 ? await kubeconfigMembers(paths, contexts, logger) : undefined
 
   const authority = memberAuthority({ dataDir, config: config.controlPlane.memberCa, logger })
+  const authorities: Authorities = {
+    lacksIssuerOf: (life) => authority.get().lacksIssuerOf(life),
+    onChange: (listener) => authority.get().onChange(listener),
+  }
   const controlPlane = part<ControlPlane>('control-plane', () =>
     openControlPlane({
       ...{ dataDir, ...config.controlPlane, version, acceptLoss, logger, metrics },
@@ -175,7 +180,7 @@ export async function up({
     collection: config.collection,
     // For the API, which goes by the CA and the group alone.
     trail: () => serve.audit(),
-    members: config.members && { ...config.members, revoke: (of) => authority.get().revoke(of) },
+    members: config.members && { ...config.members, revoke: (of) => authority.get().revoke(of), authorities },
     attention: attention.get,
     kubeletsOf: (name) => (isSimulated(name) ? 'proxy' : config.collection.kubelets),
     hub: () => controlPlane.get().client,
@@ -199,7 +204,7 @@ export async function up({
   const memberIndex =
     config.members &&
     servedMembers({
-      ...{ hub: () => controlPlane.get().client, namespace: HUB_NAMESPACE, logger },
+      ...{ hub: () => controlPlane.get().client, namespace: HUB_NAMESPACE, authorities, logger },
       administratorsDecide: true,
     })
   const filling = new Map<string, FillingView>()

@@ -59,7 +59,12 @@ export interface MemberCondition {
 export interface CertificateLife {
   readonly from: number
   readonly until: number
+  /** of the CA that signed it: the first 16 digits of its SHA-256, hex; absent: not noted */
+  readonly issuer?: string
 }
+
+/** Reason of a member whose certificate counts no more, as the hub has lost the CA that signed it. */
+export const AUTHORITY_LOST = 'AuthorityLost'
 
 /** Shares of a certificate's life left: our agent renews between the first two, OCM's own down to the last. */
 const RENEWAL_LEFT = { first: 1 / 3, usual: 1 / 4, last: 1 / 5 } as const

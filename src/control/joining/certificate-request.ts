@@ -244,13 +244,15 @@ export interface HandedOut {
   readonly life: CertificateLife
 }
 
-/** Of a certificate in PEM. undefined: it is none */
-export function handedOutIn(pem: string): HandedOut | undefined {
+/** Of a certificate in PEM. @param roots PEM of the authorities that may have signed it. undefined: it is none */
+export function handedOutIn(pem: string, roots: string): HandedOut | undefined {
   try {
     const read = new X509Certificate(pem)
+    const issuer = authoritiesIn(roots).find((authority) => isIssuedBy(read, authority))
+    const life = { from: Date.parse(read.validFrom), until: Date.parse(read.validTo) }
     return {
       fingerprint: fingerprintOf(read),
-      life: { from: Date.parse(read.validFrom), until: Date.parse(read.validTo) },
+      life: { ...life, ...(issuer && { issuer: fingerprintOf(issuer).slice(0, 16) }) },
     }
   } catch {
     return undefined

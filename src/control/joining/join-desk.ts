@@ -442,7 +442,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
     { request: { object, key }, uid, revocations }: Taken,
     signal: AbortSignal,
   ): AsyncIterable<JoinStep> {
-    const { members, clock } = this.#options
+    const { members, clock, clientRoots } = this.#options
     const { cluster } = asked
     const request = object.metadata.name
     const askedAt = clock.now()
@@ -487,7 +487,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
       if (state.kind === 'signed' && isAccepted) {
         // Looked at again after it was handed out: it is the same.
         if (signed?.certificate !== state.certificate)
-          signed = { certificate: state.certificate, noted: handedOutIn(state.certificate) }
+          signed = { certificate: state.certificate, noted: handedOutIn(state.certificate, await clientRoots()) }
         const { noted } = signed
         if (!noted) {
           yield over('join_unavailable', `what was signed for request ${request} is no certificate`, minutes(1))

@@ -102,9 +102,12 @@ export function judgeStream(inputs: {
 /** That it waited is over for the hub as well, which is about to say so. */
 const lostReason = ({ reason }: StreamSign): string => (reason === HUB_STARTED ? HUB_RESTARTED : reason)
 
+/** Reason of a member whose agent is waited for, as the hub was away. */
+export const AWAITED = 'ManagedClusterAgentAwaited'
+
 const awaited: Said = {
   status: 'True',
-  reason: 'ManagedClusterAgentAwaited',
+  reason: AWAITED,
   message: 'Managed cluster was available when the hub stopped; its agent is waited for since the hub is there again.',
 }
 

@@ -5,13 +5,35 @@ import { done, type Informer, type Outcome, type Reconciler } from '#controller'
 import { CERTIFICATE_LIFE_ANNOTATION, CERTIFICATES_ANNOTATION, certificateLifeIn, certificateLifeText } from '#kinds'
 import type { KubeClient, KubeObject, ObjectKey } from '#kube'
 import type { CertificateLife } from '#model'
-import { type ManagedCluster, managedClusters } from './objects.ts'
+import { AWAITED } from './availability.ts'
+import { conditionOf, type ManagedCluster, managedClusters } from './objects.ts'
 import { versionOf } from './status.ts'
-import { TRANSPORT } from './words.ts'
+import { CONDITIONS, TRANSPORT } from './words.ts'
 
 /** As the hub wrote it; null where it did not, where it is no life, or where the certificate counts no more. */
 export const certificateLifeOf = (member: KubeObject): CertificateLife | null =>
   isRevoked(member) ? null : certificateLifeIn(member.metadata.annotations?.[CERTIFICATE_LIFE_ANNOTATION])
+
+/** The hub's CAs, as far as it depends on them whether certificates count. */
+export interface Authorities {
+  /** Whether none of them can have signed it. */
+  lacksIssuerOf(life: CertificateLife): boolean
+  /** @returns what ends it */
+  onChange(listener: () => void): () => void
+}
+
+/** Whether the newest certificate of a member that is accepted is of a CA that the hub has lost. */
+export function lacksAuthority(member: ManagedCluster, authorities: Authorities | undefined): boolean {
+  const life = certificateLifeOf(member)
+  const isMember = member.spec?.hubAcceptsClient === true && !member.metadata.deletionTimestamp
+  return isMember && life !== null && authorities?.lacksIssuerOf(life) === true
+}
+
+/** The same, but of one that speaks to the hub it is not, whatever the clocks say. */
+export function hasLostAuthority(member: ManagedCluster, authorities: Authorities | undefined): boolean {
+  const { status = 'Unknown', reason } = conditionOf(member, CONDITIONS.available) ?? {}
+  return (status === 'Unknown' || reason === AWAITED) && lacksAuthority(member, authorities)
+}
 
 /** Whether no certificate counts any more: it has to ask anew. */
 export const isRevoked = (member: KubeObject): boolean => revokedMs(member) !== undefined

@@ -7,7 +7,7 @@ import { type Clock, invariant, seconds, steadyClock, systemClock } from '#model
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import { type ApprovalOptions, ApprovalReconciler } from './approval.ts'
-import { CertificateLifeReconciler } from './certificate-life.ts'
+import { type Authorities, CertificateLifeReconciler } from './certificate-life.ts'
 import { LifeReconciler } from './life.ts'
 import { LifeController, signOf } from './life-controller.ts'
 import { MassLoss } from './mass-loss.ts'
@@ -63,6 +63,8 @@ export interface RegistrationOptions {
   readonly decided?: ApprovalOptions['decided']
   /** makes the certificates of a cluster worthless at the hub's API; default: they have ends alone, as at Kubernetes' */
   readonly revoke?: MembershipOptions['revoke']
+  /** by which it is known that a member's certificate counts no more; default: they are not known here */
+  readonly authorities?: Authorities
   /** how long what belongs to a deleted member that is away is kept, ms; default 5 min */
   readonly removalPatienceMs?: number
   /** how long nobody is tainted after many were lost at once, ms; default 1 min, and 0: never held back */
@@ -151,6 +153,7 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
     ...{ ...shared, members, leases, state, massLoss, presence, random, steady },
     leaseClock: options.leaseClock ?? 'hub',
     streamLoss: options.streamLoss ?? true,
+    authorities: options.authorities,
   })
   const signs = new Map<string, string>()
   const heard = (clusters: Iterable<string>): void => {

@@ -11,6 +11,7 @@
  */
 export { registrationAdmission } from './admission.ts'
 export type { RuleDecision } from './approval.ts'
+export type { Authorities } from './certificate-life.ts'
 export { type RegistrationOptions, registrationReconcilers } from './controllers.ts'
 export { MemberIndex } from './member-index.ts'
 export { groupsOf, TRANSPORT } from './words.ts'

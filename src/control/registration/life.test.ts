@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { CERTIFICATE_LIFE_ANNOTATION } from '#kinds'
 import { leases as allLeases, type KubeObject } from '#kube'
-import { HUB_RESTARTED, HUB_STARTED, HUB_STOPPED, minutes, seconds } from '#model'
+import { AUTHORITY_LOST, HUB_RESTARTED, HUB_STARTED, HUB_STOPPED, minutes, seconds } from '#model'
 import { silentLogger } from '#runtime'
 import { ManualClock } from '../../platform/controller/testing/manual-clock.ts'
 import { signOf } from './life-controller.ts'
@@ -421,6 +422,48 @@ describe('a member on our stream', () => {
     )
     expect(told).toBeLessThan(accepted)
     expect(index.member('east')?.since).toBe(accepted)
+  })
+
+  it('whose certificate is of an authority that the hub has lost is said to be locked out, and what helps', async () => {
+    let isLost = true
+    const listeners = new Set<() => void>()
+    const authorities = {
+      lacksIssuerOf: ({ issuer }: { readonly issuer?: string }) => isLost && issuer === 'ab'.repeat(8),
+      onChange: (listener: () => void) => {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+    }
+    await start({ authorities })
+    await using index = new MemberIndex({ hub: api.kube, authorities, logger: silentLogger, clock })
+    index.start()
+    const life = `2026-01-01T00:00:00.000Z/2036-01-01T00:00:00.000Z/${'ab'.repeat(8)}`
+    for (const name of ['east', 'west']) {
+      await joined(name)
+      await change(api, name, {
+        metadata: {
+          annotations: { [CERTIFICATE_LIFE_ANNOTATION]: name === 'east' ? life : life.replace('/ab', '/cd') },
+        },
+      })
+    }
+    // Of one that speaks to the hub nothing is said.
+    await until(() => expect(index.ofLostAuthority()).toEqual(['east']))
+    expect(index.member('east')).toMatchObject({ state: 'available', reason: 'ManagedClusterAvailable' })
+    for (const name of ['east', 'west']) await loses(name)
+    await inTime(async () => expect([await available(), await available('west')].join()).not.toMatch(/True/))
+    const words =
+      'Its certificate is of an authority that this hub no longer has, so its agent is refused: put control-plane/authority back from the backup and start the hub again, or let the cluster join anew (clusterpulse connect east).'
+    const toldOf = async (name: string) =>
+      (await memberOf(api, name)).status?.conditions?.find(({ type }) => type === CONDITIONS.available)?.message
+    expect(await toldOf('east')).toBe(words)
+    expect(await toldOf('west')).toMatch(/^The agent of the cluster is away/)
+    await until(() =>
+      expect(index.member('east')).toMatchObject({ state: 'lost', reason: AUTHORITY_LOST, message: words }),
+    )
+    expect(index.member('west')?.reason).toBe('ManagedClusterStreamLost')
+    isLost = false
+    for (const listener of listeners) listener()
+    expect(index.member('east')?.reason).toBe('ManagedClusterStreamLost')
   })
 
   it('that is denied is unknown, as its connection goes', async () => {

@@ -21,8 +21,10 @@ import {
 import type { Logger } from '#runtime'
 import type { StateReader } from '#state'
 import { apiAnswerOf, graceMs, judgeClock, judgeLease, judgeStream, leaseMs, type Verdict } from './availability.ts'
+import { type Authorities, lacksAuthority } from './certificate-life.ts'
 import type { MassLoss } from './mass-loss.ts'
 import { memberFacts } from './member-facts.ts'
+import { lostAuthorityWords } from './no-member-words.ts'
 import { clusterLeases, conditionOf, isJudged, type Lease, type ManagedCluster, managedClusters } from './objects.ts'
 import type { Presence } from './presence.ts'
 import { labelsOf } from './rights.ts'
@@ -48,6 +50,8 @@ export interface LifeOptions {
   /** measures how long nothing was seen, however the clock of this machine is set */
   readonly steady: Clock
   readonly random: () => number
+  /** undefined: which CAs the hub has is not known */
+  readonly authorities?: Authorities | undefined
   readonly logger: Logger
 }
 
@@ -137,7 +141,7 @@ export class LifeReconciler implements Reconciler {
     if (verdict.said && lease && (await this.#lookAgain(name, signal))) verdict = this.#judge(member, isDeleting)
     if (verdict.said && isWanted(member)) massLoss.lost(name)
     const offsetMs = this.#seen.get(name)?.offsetMs
-    const said = [...ofAvailable(verdict), ...ofClock(member, offsetMs)]
+    const said = [...this.#ofAvailable(member, verdict), ...ofClock(member, offsetMs)]
     return this.#settle(member, said, {}, signal, verdict.againMs)
   }
 
@@ -185,10 +189,15 @@ export class LifeReconciler implements Reconciler {
     if (verdict.said?.status === 'Unknown' && isWanted(member)) massLoss.lost(member.metadata.name)
     if (!agent?.connected || !state) {
       const holdMs = agent ? holdMsOf(agent, { returnMs: massLoss.returnMs, graceMs: graceOf(member), now }) : 0
-      return this.#settle(member, ofAvailable(verdict), {}, signal, verdict.againMs, holdMs)
+      return this.#settle(member, this.#ofAvailable(member, verdict), {}, signal, verdict.againMs, holdMs)
     }
     const leaseMs = await this.#renewLease(member, signal)
-    const said = [joined, ...ofAvailable(verdict), ...ofClock(member, agent.clockOffsetMs), ...ofAgents(member, agent)]
+    const said = [
+      joined,
+      ...this.#ofAvailable(member, verdict),
+      ...ofClock(member, agent.clockOffsetMs),
+      ...ofAgents(member, agent),
+    ]
     return this.#settle(member, said, newIn(member, memberFacts(state, member.status?.clusterClaims)), signal, leaseMs)
   }
 
@@ -202,6 +211,13 @@ export class LifeReconciler implements Reconciler {
     if (known?.since === agent.since) return now - known.seenAt
     this.#away.set(cluster, { since: agent.since, seenAt: now })
     return 0
+  }
+
+  /** One whose certificate counts no more cannot come back by itself: that is why it is away. */
+  #ofAvailable(member: ManagedCluster, { said }: Verdict): readonly SaidOf[] {
+    if (!said) return []
+    const isLost = said.status === 'Unknown' && lacksAuthority(member, this.#options.authorities)
+    return [{ type: CONDITIONS.available, ...said, ...(isLost && { message: lostAuthorityWords(member).message }) }]
   }
 
   /** Writes what differs, then the taints that follow. @param holdMs a loss that it shares with others taints it only then */
@@ -323,8 +339,6 @@ function ofAgents(member: ManagedCluster, { reason: other }: Pick<AgentFacts, 'r
   const served = 'the newer stream is served, the other is made to wait; stop one of them'
   return [{ type, status: 'False', reason: 'TwoAgents', message: `${other}: ${served}` }]
 }
-
-const ofAvailable = ({ said }: Verdict): readonly SaidOf[] => (said ? [{ type: CONDITIONS.available, ...said }] : [])
 
 function ofClock(member: ManagedCluster, offsetMs: number | undefined): readonly SaidOf[] {
   if (offsetMs === undefined || member.metadata.annotations?.[SKIP_CLOCK_CHECK] === 'true') return []

@@ -2,8 +2,15 @@ import { Informer } from '#controller'
 import type { KubeClient } from '#kube'
 import type { Clock, MemberFacts, MemberReader, MemberState } from '#model'
 import type { Logger } from '#runtime'
-import { certificateLifeOf, isRevoked, revokedMs } from './certificate-life.ts'
-import { noMemberWords } from './no-member-words.ts'
+import {
+  type Authorities,
+  certificateLifeOf,
+  hasLostAuthority,
+  isRevoked,
+  lacksAuthority,
+  revokedMs,
+} from './certificate-life.ts'
+import { lostAuthorityWords, noMemberWords } from './no-member-words.ts'
 import {
   conditionOf,
   type ManagedCluster,
@@ -14,20 +21,34 @@ import {
 import { isInSet } from './set-members.ts'
 import { CONDITIONS, TRANSPORT } from './words.ts'
 
+export interface MemberIndexOptions {
+  readonly hub: KubeClient
+  /** undefined: which CAs the hub has is not known here */
+  readonly authorities?: Authorities
+  readonly logger: Logger
+  readonly clock: Clock
+}
+
 /** Members as the hub's objects have them, followed by list and watch, for who shows them. */
 export class MemberIndex implements MemberReader, AsyncDisposable {
   readonly #members: Informer<ManagedCluster>
   readonly #sets: Informer<ManagedClusterSet>
+  readonly #authorities: Authorities | undefined
+  readonly #unsubscribe: (() => void) | undefined
   #version = 0
   #made: { readonly version: number; readonly members: ReadonlyMap<string, MemberFacts> } | undefined
 
-  constructor({ hub, logger, clock }: { readonly hub: KubeClient; readonly logger: Logger; readonly clock: Clock }) {
+  constructor({ hub, logger, clock, authorities }: MemberIndexOptions) {
+    this.#authorities = authorities
     this.#members = new Informer({ kube: hub, resource: managedClusters, logger, clock })
     this.#sets = new Informer({ kube: hub, resource: managedClusterSets, logger, clock })
     for (const informer of [this.#members, this.#sets])
       informer.onChange(() => {
         this.#version++
       })
+    this.#unsubscribe = authorities?.onChange(() => {
+      this.#version++
+    })
   }
 
   /** Does not wait for the hub's API, which may be away for now. */
@@ -59,12 +80,26 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
       .sort()
   }
 
+  /** Resolves when all are known. @throws the signal's reason */
+  async synced(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#members.synced(signal), this.#sets.synced(signal)])
+  }
+
+  /** Names of members whose newest certificate is of a CA that the hub has lost; of those that are taken for available, too. */
+  ofLostAuthority(): readonly string[] {
+    return this.#members
+      .list()
+      .filter((member) => lacksAuthority(member, this.#authorities))
+      .map(({ metadata }) => metadata.name)
+      .sort()
+  }
+
   /** Sorted. */
   #byName(): ReadonlyMap<string, MemberFacts> {
     const version = this.version()
     if (this.#made?.version !== version) {
       const sets = this.#sets.list()
-      const facts = this.#members.list().map((member) => memberFactsOf(member, sets))
+      const facts = this.#members.list().map((member) => memberFactsOf(member, sets, this.#authorities))
       const members = new Map(facts.sort((a, b) => (a.name < b.name ? -1 : 1)).map((one) => [one.name, one]))
       this.#made = { version, members }
     }
@@ -72,6 +107,7 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#unsubscribe?.()
     await Promise.all([this.#members.stop(), this.#sets.stop()])
   }
 }
@@ -87,8 +123,12 @@ export function stateOf(member: ManagedCluster): MemberState {
   return conditionOf(member, CONDITIONS.joined)?.status === 'True' ? 'lost' : 'not joined yet'
 }
 
-/** As lists show it. @param sets all there are */
-export function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClusterSet[]): MemberFacts {
+/** As lists show it. @param sets all there are @param authorities undefined: not known */
+export function memberFactsOf(
+  member: ManagedCluster,
+  sets: readonly ManagedClusterSet[],
+  authorities?: Authorities,
+): MemberFacts {
   const { name, labels = {}, annotations = {}, creationTimestamp } = member.metadata
   const available = conditionOf(member, CONDITIONS.available)
   const accepted = conditionOf(member, CONDITIONS.accepted)
@@ -101,7 +141,8 @@ export function memberFactsOf(member: ManagedCluster, sets: readonly ManagedClus
     (state === 'revoked' ? revokedMs(member) : momentOf(member.metadata.deletionTimestamp)) ||
     (state === 'not accepted yet' && momentOf(creationTimestamp)) ||
     (told && Math.max(...[told, accepted].map((one) => momentOf(one?.lastTransitionTime) ?? 0)))
-  const outside = noMemberWords(member, state)
+  const lost = hasLostAuthority(member, authorities) ? lostAuthorityWords(member) : undefined
+  const outside = noMemberWords(member, state) ?? lost
   const transport = annotations[TRANSPORT]
   return {
     name,

@@ -1,5 +1,5 @@
 import { DECIDED_ANNOTATION, notedDecisionIn } from '#kinds'
-import { type MemberState, seconds } from '#model'
+import { AUTHORITY_LOST, type MemberState, seconds } from '#model'
 import { revokedMs } from './certificate-life.ts'
 import { conditionOf, type ManagedCluster } from './objects.ts'
 import { CONDITIONS, TRANSPORT } from './words.ts'
@@ -7,21 +7,30 @@ import { CONDITIONS, TRANSPORT } from './words.ts'
 /** The hub writes its condition that long after a decision at most, as a rule. */
 const SAID_WITHIN_MS = seconds(60)
 
+interface Words {
+  readonly reason: string
+  readonly message: string
+}
+
+/** Of a member whose certificate was signed by a CA that the hub has lost. */
+export const lostAuthorityWords = (member: ManagedCluster): Words => ({
+  reason: AUTHORITY_LOST,
+  message: `Its certificate is of an authority that this hub no longer has, so its agent is refused: put control-plane/authority back from the backup and start the hub again, or let the cluster join anew (${howAnew(member)}).`,
+})
+
+const howAnew = ({ metadata: { name, annotations } }: ManagedCluster): string =>
+  annotations?.[TRANSPORT] === 'api'
+    ? 'its agent asks with a bootstrap kubeconfig, and that is approved'
+    : `clusterpulse connect ${name}`
+
 /** Why a cluster is no member: by whom and when it was thrown out, or that nobody let it in; and what to do. undefined: it is one */
-export function noMemberWords(
-  member: ManagedCluster,
-  state: MemberState,
-): { readonly reason: string; readonly message: string } | undefined {
+export function noMemberWords(member: ManagedCluster, state: MemberState): Words | undefined {
   const { name, deletionTimestamp } = member.metadata
   const accepted = conditionOf(member, CONDITIONS.accepted)
   switch (state) {
     case 'revoked': {
       const who = byWhom(member, 'revoke', revokedMs(member))
-      const isOfApi = member.metadata.annotations?.[TRANSPORT] === 'api'
-      const how = isOfApi
-        ? 'its agent asks with a bootstrap kubeconfig, and that is approved'
-        : `clusterpulse connect ${name}`
-      const again = `the cluster must join anew (${how})`
+      const again = `the cluster must join anew (${howAnew(member)})`
       const message = `Revoked ${who}: none of its certificates counts again, also where it is accepted; ${again}.`
       return { reason: 'Revoked', message }
     }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AccessView } from '#access'
-import { type MemberFacts, type MemberRequest, parseClusterName, systemClock } from '#model'
+import { AUTHORITY_LOST, type MemberFacts, type MemberRequest, parseClusterName, systemClock } from '#model'
 import type { StateReader } from '#state'
 import { MemberRequestRows, MemberRows } from './member-rows.ts'
 import { aMember, SomeMembers } from './test/members.ts'
@@ -52,14 +52,19 @@ describe('rows of members', () => {
     expect(rowsOf([], []).rows.rows(sees('*'))).toMatchObject({ outcome: 'complete' })
   })
 
-  it('say until when a certificate counts, and of who is no member nothing, however long it lives', () => {
+  it('say until when a certificate counts, and of who is no member, or is locked out, nothing, however long it lives', () => {
     const certificate = { from: 1000, until: 4000 }
     const out = { accepted: false, state: 'denied', certificate } as const
-    const { rows } = rowsOf([aMember('denied', out), aMember('east', { certificate })], ['denied', 'east'])
+    const lockedOut = { reason: AUTHORITY_LOST, certificate }
+    const { rows } = rowsOf(
+      [aMember('denied', out), aMember('east', { certificate }), aMember('west', lockedOut)],
+      ['denied', 'east', 'west'],
+    )
     const table = rows.rows(sees('*')).rows
     const valuesOf = (name: string) => [...table.rows()].find((row) => row.name === name)?.values
     expect(valuesOf('east')).toMatchObject({ certificateFrom: 1000, certificateUntil: 4000, renewsFrom: 3000 })
-    expect(valuesOf('denied')).toMatchObject({ certificateFrom: 1000, certificateUntil: null, renewsFrom: null })
+    for (const name of ['denied', 'west'])
+      expect(valuesOf(name)).toMatchObject({ certificateFrom: 1000, certificateUntil: null, renewsFrom: null })
   })
 
   it('are others where what policies select by moves, and the same where only numbers do', () => {

@@ -1,9 +1,10 @@
-import { CLAIMS, type MemberFacts, type MemberRequest, renewalOf, seconds } from '#model'
+import { AUTHORITY_LOST, CLAIMS, type MemberFacts, type MemberRequest, renewalOf, seconds } from '#model'
 import { targetOf } from './define.ts'
 import { defineFleetKind } from './define-snapshot-kind.ts'
 
-/** Until when the newest certificate counts: of who is no member none does, however long it lives. */
-const countingOf = ({ accepted, certificate }: MemberFacts) => (accepted ? certificate : null)
+/** Until when the newest certificate counts: of who is no member none does, however long it lives, and none of a CA that is lost. */
+const countingOf = ({ accepted, certificate, reason }: MemberFacts) =>
+  accepted && reason !== AUTHORITY_LOST ? certificate : null
 const renewalIn = (facts: MemberFacts) => {
   const life = countingOf(facts)
   return life && renewalOf(life)

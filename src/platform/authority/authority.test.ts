@@ -259,6 +259,38 @@ describe('the hub’s CA', () => {
     for (const { notAfterMs } of issued) expect(notAfterMs).toBe(START + 75 * DAY_MS - 5 * 60_000)
   })
 
+  it('knows whose certificates it cannot have signed, where it is another one as the file was lost', async () => {
+    const dir = aFolder()
+    const authority = await openIn(dir)
+    const old = await aMember(authority)
+    const lifeOf = ({ rootId, notBeforeMs }: typeof old) => ({ issuer: rootId.slice(0, 16), from: notBeforeMs })
+    const lacks = (by: Authority, of: typeof old) => {
+      const { issuer, from } = lifeOf(of)
+      return [by.lacksIssuerOf({ issuer, from }), by.lacksIssuerOf({ from })]
+    }
+    expect(lacks(authority, old)).toEqual([false, false])
+    await authority.rotate()
+    expect(lacks(await openIn(dir), old)).toEqual([false, false])
+
+    const lost = `${dir}-lost`
+    renameSync(dir, lost)
+    onTestFinished(() => rmSync(lost, { recursive: true, force: true }))
+    const other = await openIn(dir, { clock: new ManualClock(START + DAY_MS) })
+    expect(lacks(other, old)).toEqual([true, true])
+    const anew = await aMember(other)
+    expect(lacks(other, anew)).toEqual([false, false])
+    // One that was made by a program that did not note when may have signed whatever nobody noted the signer of.
+    for (const name of readdirSync(dir)) {
+      const [text = ''] = readFileSync(join(dir, name), 'utf8').split('\n')
+      const document = JSON.parse(text) as { authorities: { madeMs?: number }[] }
+      for (const one of document.authorities) delete one.madeMs
+      const changed = JSON.stringify(document)
+      writeFileSync(join(dir, name), `${changed}\n${createHash('sha256').update(changed).digest('hex')}\n`)
+    }
+    expect(lacks(await openIn(dir), old)).toEqual([true, false])
+    expect(lacks(await openIn(lost), old)).toEqual([false, false])
+  })
+
   it('makes a copy anew that was harmed or is gone, and says which', async () => {
     const dir = aFolder()
     const authority = await openIn(dir)

@@ -249,6 +249,17 @@ export class Authority {
     })
   }
 
+  /**
+   * Whether none of the CAs that are known can have signed a certificate, as where the file that kept them was lost.
+   * @param of.issuer the beginning of the id of the CA that signed it; undefined: not noted, so that only one that is older than all of them is told
+   * @param of.from its begin, ms since the Unix epoch
+   */
+  lacksIssuerOf({ issuer, from }: { readonly issuer?: string; readonly from: number }): boolean {
+    const { authorities } = this.#held.document
+    if (issuer !== undefined) return !authorities.some(({ id }) => id.startsWith(issuer))
+    return authorities.every(({ madeMs }) => madeMs !== undefined && from + BACKDATE_MS < madeMs)
+  }
+
   /** Whether a certificate of a trusted CA counts as a credential: the members' while they are not revoked, others not at all. */
   accepts(certificate: X509Certificate): boolean {
     return this.memberOf(certificate).kind === 'valid'
@@ -368,7 +379,7 @@ export class Authority {
     const name = `clusterpulse-members-${new Date(nowMs).toISOString().slice(0, 10)}-${randomWord()}`
     const pair = await newAuthorityPair(name, nowMs, lifeMs)
     const key = await this.#keyText(pair.key)
-    return { id: idOf(pair.cert), certificate: pair.cert, key, activeFromMs, signedUntilMs: nowMs }
+    return { id: idOf(pair.cert), certificate: pair.cert, key, activeFromMs, signedUntilMs: nowMs, madeMs: nowMs }
   }
 
   #certificateOf(pem: string): X509Certificate {

@@ -15,6 +15,8 @@ const AuthorityEntry = Type.Object({
   activeFromMs: Instant,
   /** no certificate it has signed ends after this */
   signedUntilMs: Instant,
+  /** when it was made here; absent: elsewhere, or that was not noted */
+  madeMs: Type.Optional(Instant),
 })
 
 const Revocation = Type.Object({

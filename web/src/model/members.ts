@@ -1,4 +1,4 @@
-import type { MemberState, TableRowView } from '../contract.ts'
+import { AUTHORITY_LOST, type MemberState, type TableRowView } from '../contract.ts'
 import type { Need } from './cluster.ts'
 
 /** A member, or a cluster that asks to be one, as its row tells it. Times in ms since the Unix epoch; null: not known. */
@@ -72,6 +72,9 @@ export const memberNeed: Readonly<Record<MemberState, Need>> = {
   ...{ lost: 'unhealthy', unreachable: 'unhealthy', 'not accepted yet': 'degraded', detaching: 'degraded' },
   ...{ 'not joined yet': 'unknown', denied: 'unknown', revoked: 'unknown', available: 'healthy' },
 }
+/** Whether its certificate counts no more, as the hub has lost the CA that signed it: its message says so. */
+export const isLockedOut = ({ reason }: Pick<Member, 'reason'>): boolean => reason === AUTHORITY_LOST
+
 const endedStates: ReadonlySet<MemberState> = new Set(['denied', 'revoked', 'detaching'])
 /** Whether somebody threw it out or let it go: its message says by whom, when, and what brings it back. */
 export const isEnded = ({ state }: Pick<Member, 'state'>): boolean => endedStates.has(state)

@@ -18,6 +18,7 @@ import {
   acceptedSince,
   certificateStateOf,
   isEnded,
+  isLockedOut,
   type Member,
   type MemberCondition,
   returnOf,
@@ -55,7 +56,7 @@ export function MemberPage({ name }: { name: string }): ReactNode {
         <NoSuchMember />
       ) : (
         <>
-          {isEnded(member) && member.message !== '' && (
+          {(isEnded(member) || isLockedOut(member)) && member.message !== '' && (
             <p className="notice is-unknown" role="status">
               <Jointed text={member.message} />
             </p>

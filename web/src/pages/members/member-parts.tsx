@@ -4,7 +4,7 @@ import { Warned } from '../../components/push.tsx'
 import { Age, Missing } from '../../components/text.tsx'
 import { useAtTime } from '../../live/hooks.ts'
 import { beginningSentence, formatMoment, formatSpan } from '../../model/format.ts'
-import { certificateStateOf, isEnded, type Member, memberNeed } from '../../model/members.ts'
+import { certificateStateOf, isEnded, isLockedOut, type Member, memberNeed } from '../../model/members.ts'
 
 export const stateText = ({ state }: Pick<Member, 'state'>): string => beginningSentence(state)
 
@@ -18,7 +18,8 @@ export function MemberStateMark({ member }: { member: Member }): ReactNode {
 }
 
 /** Why there is no certificate to tell of. */
-export function noCertificate({ state, accepted, joined, certificateFrom }: Member): string {
+export function noCertificate({ state, accepted, joined, certificateFrom, reason, message }: Member): string {
+  if (isLockedOut({ reason })) return message
   if (state === 'revoked') return 'It was revoked: no certificate of it counts.'
   if (accepted && joined) return 'The hub has seen no certificate of it signed.'
   if (accepted) return 'None counts yet: nobody joined under this name since it was accepted.'
