@@ -9,7 +9,7 @@ import {
   type TypeOnClusterView,
   type TypeView,
 } from '#http'
-import { absenceOf, absenceWord, type JsonValue, momentOf } from '#model'
+import { AUTHORITY_LOST, absenceOf, absenceWord, type JsonValue, momentOf } from '#model'
 import { cellText } from './cell-text.ts'
 import { age, type Column } from './format.ts'
 import { clustersAsked, emptyNote, requireAll, staleNotes } from './get-rows.ts'
@@ -119,10 +119,29 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
   const empty = rows.length > 0 ? [] : [none]
   const taken = await takenNotes(client, wish.kind, kind)
   const more = rows.length < total && most ? [`${rows.length} of ${total} ${type.type}; --limit 0 prints all`] : []
-  const notes = [...taken, ...empty, ...more, ...unread, ...staleNotes(clusters.chosen, now)]
+  const members = type.type === 'members' ? memberNotes(rows, wish.names.length > 0) : []
+  const notes = [...taken, ...empty, ...more, ...unread, ...members, ...staleNotes(clusters.chosen, now)]
   const first = most && sort !== undefined && most.count > 0 && most.count <= 1000 ? { sort, limit: most.count } : null
   const streamed: RowsStreamQuery = { ...asked, ...(first && { ...first, order: 'desc' }) }
   return { kind, rows, on: [...on.values()], notes, asked: streamed }
+}
+
+/** Names that a note begins with at most. */
+const MOST_NAMES = 5
+
+/** Why members are not served: of all that are locked out in one line, and of each that was asked for by name. */
+function memberNotes(rows: readonly FleetRowView[], isNamed: boolean): readonly string[] {
+  const told = rows.filter(({ values: { state, message } }) => state !== 'available' && typeof message === 'string')
+  const lockedOut = rows.filter(({ values: { reason } }) => reason === AUTHORITY_LOST)
+  const [first] = lockedOut
+  const names = lockedOut.slice(0, MOST_NAMES).map(({ name }) => name)
+  const more = lockedOut.length > MOST_NAMES ? ` and ${lockedOut.length - MOST_NAMES} more` : ''
+  return [
+    ...(first ? [`${names.join(', ')}${more}: ${first.values.message}`] : []),
+    ...(isNamed ? told : [])
+      .filter((row) => !lockedOut.includes(row))
+      .map(({ name, values: { message } }) => `${name}: ${message}`),
+  ]
 }
 
 /** @param names none: all of them */

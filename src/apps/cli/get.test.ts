@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { ApiProblem, type ClusterView, type ColumnView, type SourceView } from '#http'
+import { AUTHORITY_LOST } from '#model'
 import { MemoryRegistries } from '#registry'
 import { aMember, SomeMembers } from '../../pipeline/api/test/members.ts'
 import { aSource, GivenCatalog } from '../../pipeline/api/test/sources.ts'
@@ -236,6 +237,25 @@ describe('clusterpulse get members', () => {
       'none',
     ])
     expect(text).not.toMatch(/[{["]/)
+  })
+
+  it('says beside the table who is locked out, and of who is asked for by name why it is not served', async () => {
+    const lockedOut = (name: string) =>
+      aMember(name, { state: 'lost', reason: AUTHORITY_LOST, message: `restore it, or connect ${name}` })
+    const denied = {
+      state: 'denied',
+      accepted: false,
+      reason: 'HubClusterAdminDenied',
+      message: 'Denied by ann.',
+    } as const
+    const members = new SomeMembers([...'abcdefg'].map(lockedOut).concat(aMember('out', denied), aMember('well')))
+    await using world = await aWorld({}, { members })
+    const server = await world.server.start()
+    const notes = async (...names: readonly string[]) =>
+      (await get({ noun: { kind: 'members' }, server, names, clusters: [], output: 'table' }, start)).notes
+    expect(await notes()).toEqual(['a, b, c, d, e and 2 more: restore it, or connect a'])
+    expect(await notes('b', 'out', 'well')).toEqual(['b: restore it, or connect b', 'out: Denied by ann.'])
+    expect(await notes('well')).toEqual([])
   })
 
   it('tells who is one, and who asks to be', async () => {
