@@ -4,6 +4,7 @@ import type { AuditEntry, AuditTrail } from '#audit'
 import { API_CLIENT_SIGNER, Authority, folderStore } from '#authority'
 import {
   AUTHORITY_CONFIG_MAP,
+  type AuthorityAct,
   certificateReconcilers,
   type SignedRequest,
   STREAM_SIGNER,
@@ -80,6 +81,7 @@ export function memberCertificates(options: {
       const onSigned = (request: SignedRequest) => options.trail()?.record(auditEntryOf(request, systemClock.now()))
       const parts = {
         onSigned,
+        onAct: (act: AuthorityAct) => options.trail()?.record(auditEntryOfAuthority(act, systemClock.now())),
         hub: options.hub(),
         authority: options.authority(),
         namespace,
@@ -132,6 +134,7 @@ export async function signOnKubernetes(
     const controllers = certificateReconcilers({
       ...{ hub: hub(), namespace, authority, signers: [STREAM_SIGNER], activeAfterMs: ACTIVE_AFTER_MS },
       onSigned: (request) => trail().record(auditEntryOf(request, systemClock.now())),
+      onAct: (act) => trail().record(auditEntryOfAuthority(act, systemClock.now())),
       ...{ metrics, logger },
     })
     const manager = new Manager({ name: 'certificates', controllers, logger })
@@ -164,6 +167,18 @@ export function auditEntryOf({ name, username, result }: SignedRequest, at: numb
     policyHash: '',
   }
 }
+
+/** What it says of a CA of members that was made or ended. Who annotated the ConfigMap stands in no object: the API server's own log has it. */
+export const auditEntryOfAuthority = ({ act, id }: AuthorityAct, at: number): AuditEntry => ({
+  ...{ at, kind: 'administration', requestId: '', username: '', groups: [], method: 'RULE', address: '', route: act },
+  resource: `configmap ${AUTHORITY_CONFIG_MAP}`,
+  status: 200,
+  reason:
+    act === 'authority_rotated'
+      ? `the CA ${id} follows, as an annotation of the ConfigMap asks`
+      : `the CA ${id} is trusted no more, nor what it signed, as an annotation of the ConfigMap asks`,
+  ...{ policy: '', policyHash: '' },
+})
 
 /** What it says of a request that was decided about without a person: who made it, and by what rule. */
 export const auditEntryOfRule = ({ act, request, username, cluster, why }: RuleDecision, at: number): AuditEntry => ({

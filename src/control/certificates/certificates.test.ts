@@ -14,6 +14,7 @@ import { noRealApiServer, startRealApiServer } from '../../../test/real-apiserve
 import { aRequest, opensslRequest, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
 import {
   AUTHORITY_CONFIG_MAP,
+  type AuthorityAct,
   certificateReconcilers,
   type SignedRequest,
   STREAM_SIGNER,
@@ -75,13 +76,15 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
     let kube: KubeClient
     let manager: Manager
     const signed: SignedRequest[] = []
+    const acts: AuthorityAct[] = []
     beforeAll(async () => {
       dir = mkdtempSync(join(tmpdir(), 'certificates-'))
       authority = await Authority.open({ store: folderStore(dir) })
       hub = await start(authority)
       kube = createKubeClient(hub.access)
       const onSigned = (request: SignedRequest) => void signed.push(request)
-      const parts = { hub: kube, namespace: NAMESPACE, authority, signers, onSigned, logger: silentLogger }
+      const onAct = (act: AuthorityAct) => void acts.push(act)
+      const parts = { hub: kube, namespace: NAMESPACE, authority, signers, onSigned, onAct, logger: silentLogger }
       manager = new Manager({ controllers: certificateReconcilers(parts), logger: silentLogger })
       await manager.start()
     }, 90_000)
@@ -251,6 +254,10 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
         .poll(async () => (await published())?.metadata.annotations?.['clusterpulse.io/trouble'])
         .toMatch(/rotate it first/)
       expect(authority.roots()).toHaveLength(1)
+      expect(acts.map(({ act, id }) => [act, id])).toEqual([
+        ['authority_rotated', active],
+        ['authority_ended', before],
+      ])
       await annotate({ 'clusterpulse.io/end-authority': '' })
       await expect
         .poll(async () => (await published())?.metadata.annotations?.['clusterpulse.io/trouble'])

@@ -3,7 +3,7 @@ import { Controller, Informer, type ObjectChange, type Trigger } from '#controll
 import type { KubeClient, KubeObject, ObjectKey } from '#kube'
 import { type Clock, systemClock } from '#model'
 import type { Logger, Metrics } from '#runtime'
-import { configMaps, PublishedAuthority } from './published.ts'
+import { type AuthorityAct, configMaps, PublishedAuthority } from './published.ts'
 import { type CertificateRequestObject, certificateRequests, type SignedRequest, SigningReconciler } from './signing.ts'
 
 /** The ConfigMap in the hub's namespace that says which CAs members are signed by. */
@@ -20,6 +20,8 @@ export interface CertificatesOptions {
   readonly signers: readonly string[]
   /** hears of every request that was signed or marked as failed */
   readonly onSigned?: (request: SignedRequest) => void
+  /** hears of every CA that was made or ended because people asked for it */
+  readonly onAct?: (act: AuthorityAct) => void
   /** until a new CA signs, ms; default: that of the authority */
   readonly activeAfterMs?: number
   readonly logger: Logger
@@ -57,7 +59,7 @@ export function certificateReconcilers(options: CertificatesOptions): readonly C
   })
   const publishing = new PublishingController(authority, key, {
     reconciler: new PublishedAuthority({
-      ...{ hub, configMaps: published, authority, clock, logger },
+      ...{ hub, configMaps: published, authority, clock, logger, onAct: options.onAct },
       ...(activeAfterMs !== undefined && { activeAfterMs }),
     }),
     triggers: [{ ...onEveryChange(published), keysOf: () => [key], keysAtStart: () => [key] }],

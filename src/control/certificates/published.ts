@@ -26,10 +26,19 @@ const ANNOTATIONS = {
 /** The longest wait, for what changes without an event, ms. */
 const LOOK_AGAIN_MS = 3_600_000
 
+/** What was done to the CAs of members, as people asked by an annotation. */
+export interface AuthorityAct {
+  readonly act: 'authority_rotated' | 'authority_ended'
+  /** of the CA that is new, or ended */
+  readonly id: string
+}
+
 export interface PublishedOptions {
   readonly hub: KubeClient
   readonly configMaps: Pick<Informer<KubeObject>, 'get'>
   readonly authority: Authority
+  /** hears of it once it is done */
+  readonly onAct?: ((act: AuthorityAct) => void) | undefined
   /** until a new CA signs, ms: so long others may take to hear of it; default: that of the authority */
   readonly activeAfterMs?: number
   readonly clock: Clock
@@ -48,13 +57,16 @@ export class PublishedAuthority implements Reconciler {
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
-    const { authority, hub, activeAfterMs } = this.#options
+    const { authority, hub, activeAfterMs, onAct } = this.#options
     const asked = this.#options.configMaps.get(key)?.metadata.annotations ?? {}
     const troubles: string[] = []
     const { [ANNOTATIONS.rotate]: rotate, [ANNOTATIONS.rotated]: rotated, [ANNOTATIONS.end]: end } = asked
     if (rotate && rotate !== rotated && rotate !== this.#obeyed) {
       this.#obeyed = rotate
-      await attempt(() => authority.rotate({ ...(activeAfterMs !== undefined && { activeAfterMs }) }), troubles)
+      await attempt(async () => {
+        const next = await authority.rotate({ ...(activeAfterMs !== undefined && { activeAfterMs }) })
+        onAct?.({ act: 'authority_rotated', id: idOf(next) })
+      }, troubles)
     }
     if (end && authority.roots().some((root) => idOf(root) === end)) await attempt(() => this.#end(end), troubles)
     const annotations = {
@@ -74,7 +86,9 @@ export class PublishedAuthority implements Reconciler {
 
   async #end(id: string): Promise<void> {
     const root = this.#options.authority.roots().find((one) => idOf(one) === id)
-    if (root) await this.#options.authority.end(root.id)
+    if (!root) return
+    await this.#options.authority.end(root.id)
+    this.#options.onAct?.({ act: 'authority_ended', id })
   }
 
   /** A CA begins to sign, and a former one leaves, by the clock alone. */

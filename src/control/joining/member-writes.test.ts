@@ -14,6 +14,9 @@ const aCluster = (spec: object = {}, annotations?: Record<string, string>) => ({
   metadata: { name: 'east', ...(annotations && { annotations }) },
   spec,
 })
+const inSet = (set: string) => ({
+  metadata: { name: 'east', labels: { 'cluster.open-cluster-management.io/clusterset': set } },
+})
 const aRequest = (...types: string[]) => ({
   metadata: { name: 'east-1', labels },
   status: { conditions: types.map((type) => ({ type, reason: 'R', message: `${type} by ann` })) },
@@ -43,11 +46,20 @@ describe('the audit trail of what is written about members', () => {
     ['an acceptance', { before: aCluster(), object: aCluster({ hubAcceptsClient: true }) }, 'cluster_accepted', 'id-1'],
     ['its end', { before: aCluster({ hubAcceptsClient: true }), object: aCluster() }, 'cluster_denied', 'id-1'],
     ['a revocation', { before: aCluster(), object: aCluster({}, revoked) }, 'cluster_revoked', 'id-1'],
+    ['a move to another set', { before: aCluster(), object: inSet('blue') }, 'cluster_moved', 'id-1'],
     ['a deletion', { operation: 'DELETE', before: aCluster() }, 'cluster_deleted', 'id-1'],
   ])('names who made %s, with the id of the request', (_, more, route, requestId) => {
     expect(auditEntryOfWrite(write(more), 5)).toMatchObject({
       ...{ at: 5, kind: 'administration', requestId, username: 'ann', address: '10.1.2.3' },
       ...{ route, resource: 'managedcluster east', status: 200 },
+    })
+  })
+
+  it('says of one that a rule refused how it was answered, and why', () => {
+    const refused = write({ before: aCluster(), object: inSet('blue') })
+    expect(auditEntryOfWrite(refused, 5, { httpCode: 422, message: 'no such set' })).toMatchObject({
+      ...{ route: 'cluster_moved', status: 422 },
+      reason: 'moved from the set default to the set blue: not done, no such set',
     })
   })
 

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '#audit'
 import { CLUSTER_LABEL, memberOfUser } from '#authority'
+import { CLUSTER_SET_LABEL } from '#model'
 import { asksForItself } from './certificate-request.ts'
 import { deciderIn, onPage } from './decided-by.ts'
 import { CERTIFICATES_ANNOTATION } from './members.ts'
@@ -14,7 +15,7 @@ export interface WrittenObject {
   readonly status?: unknown
 }
 
-/** A write to the hub's API that every rule let through, whoever wrote. */
+/** A write to the hub's API that its caller had a right to, whoever wrote. */
 export interface ObservedWrite {
   /** of the request; '' where the API gives none */
   readonly id: string
@@ -62,7 +63,7 @@ export const auditedWrites = {
     'request.userInfo.username.startsWith("system:open-cluster-management:") || request.resource.resource == "certificatesigningrequests" || (request.resource.resource == "managedclusters" && !has(request.subResource))',
 }
 
-/** Why a write that was let through is not stored: nothing changed. */
+/** Why a write is not stored: a rule refused it, or it could not be done. Nothing changed. */
 export interface FailedWrite {
   /** as the API answered */
   readonly httpCode: number
@@ -73,7 +74,7 @@ export interface FailedWrite {
 export function auditEntryOfWrite(write: ObservedWrite, at: number, failure?: FailedWrite): AuditEntry | undefined {
   const entry = entryOfStored(write, at)
   if (!entry || !failure) return entry
-  return { ...entry, status: failure.httpCode, reason: `${entry.reason}: not done, ${failure.message}` }
+  return { ...entry, status: failure.httpCode, reason: `${entry.reason}: not done, ${failure.message.slice(0, 500)}` }
 }
 
 function entryOfStored(write: ObservedWrite, at: number): AuditEntry | undefined {
@@ -173,6 +174,10 @@ const revocationOf = (object: WrittenObject | undefined): string | undefined => 
   return text?.startsWith('revoked-') ? text : undefined
 }
 
+/** Who names none is in the default one. */
+const setOf = (object: WrittenObject | undefined): string =>
+  (object?.metadata.labels?.[CLUSTER_SET_LABEL] ?? '').slice(0, 253) || 'default'
+
 function membershipDecision(write: ObservedWrite): Omit<Said, 'kind'> | undefined {
   const { operation, object, before, name: cluster } = write
   if (operation === 'DELETE') return { cluster, route: 'cluster_deleted', reason: 'the ManagedCluster is deleted' }
@@ -183,5 +188,9 @@ function membershipDecision(write: ObservedWrite): Omit<Said, 'kind'> | undefine
     return isAccepted(object)
       ? { cluster, route: 'cluster_accepted', reason: 'hubAcceptsClient is set to true' }
       : { cluster, route: 'cluster_denied', reason: 'hubAcceptsClient is set to false' }
-  return operation === 'CREATE' ? { cluster, route: 'cluster_declared', reason: 'waits to be accepted' } : undefined
+  if (operation === 'CREATE') return { cluster, route: 'cluster_declared', reason: 'waits to be accepted' }
+  const [from, to] = [setOf(before), setOf(object)]
+  return from === to
+    ? undefined
+    : { cluster, route: 'cluster_moved', reason: `moved from the set ${from} to the set ${to}` }
 }

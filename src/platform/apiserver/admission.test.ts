@@ -350,8 +350,23 @@ describe('who hears of writes', () => {
     }
     const { client, told } = await anObservedHub([stays])
     expect((await client.ask('DELETE', CLUSTERS)).code).toBe(422)
-    expect(told).toEqual([['DELETE', 'east', 422]])
+    expect(told).toEqual(
+      expect.arrayContaining([
+        ['DELETE', 'east', 422],
+        ['DELETE', 'west', 422],
+      ]),
+    ) // `west` was refused itself
+    expect(told).toHaveLength(2)
     expect((await client.ask('GET', `${CLUSTERS}/east`)).body.metadata.deletionTimestamp).toBeUndefined()
+  })
+
+  it('hears what a rule refused, and nothing of what is only tried', async () => {
+    const { client, told } = await anObservedHub()
+    const body = aCluster({ managedClusterClientConfigs: [{ url: 'http://west' }] }, { name: 'north' })
+    expect((await client.ask('POST', `${CLUSTERS}?dryRun=All`, { body })).code).toBe(422)
+    expect(told).toEqual([])
+    expect((await client.ask('POST', CLUSTERS, { body })).code).toBe(422)
+    expect(told).toEqual([['CREATE', 'north', 422]])
   })
 
   it('is waited for before the caller is answered', async () => {

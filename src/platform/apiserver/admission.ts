@@ -26,7 +26,7 @@ export interface Write {
   readonly dryRun: boolean
 }
 
-/** A write that was let through by every rule. */
+/** A write that its caller has a right to: stored, or failed. */
 export interface AdmittedWrite extends Pick<Write, 'id' | 'address'>, AdmissionRequest {
   readonly group: string
   readonly resource: string
@@ -74,7 +74,7 @@ export class AdmissionRules {
     const { observer } = this.#parts
     const isObserved = observer?.groups.has(resource.group) === true && !write.dryRun
     if (rules.length === 0 && !isObserved) return undefined
-    const admitted: AdmittedWrite[] = []
+    const heard: AdmittedWrite[] = []
     const concerned = (request: AdmissionRequest) => rules.filter((rule) => concerns(rule, resource, request))
     const request = (object: ApiObject | undefined, before: ApiObject | undefined) =>
       this.#request(resource, write, object, before)
@@ -88,12 +88,13 @@ export class AdmissionRules {
       },
       validate: (object, before, stored) => {
         const asked = request(object, before)
-        for (const rule of concerned(asked)) this.#decide(resource, rule, asked, stored)
         const { id, address } = write
-        if (isObserved) admitted.push({ ...asked, id, address, group: resource.group, resource: resource.plural })
+        // What a rule refuses is heard of as well, as a write that failed.
+        if (isObserved) heard.push({ ...asked, id, address, group: resource.group, resource: resource.plural })
+        for (const rule of concerned(asked)) this.#decide(resource, rule, asked, stored)
       },
       settled: async (failure) => {
-        await Promise.all(admitted.map((one) => observer?.wrote(one, failure)))
+        await Promise.all(heard.map((one) => observer?.wrote(one, failure)))
       },
     }
   }
