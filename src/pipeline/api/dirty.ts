@@ -119,7 +119,10 @@ export function changeTexts(dirty: Dirty, subscription: Subscription, now: numbe
 function clusterTexts(name: string, dirty: Dirty, subscription: Subscription, now: number, texts: string[]): void {
   const { held, see, clusters, types } = subscription
   const cluster = see(name)
-  if (held.clusters.has(name) && (!cluster || dirty.removed.has(name))) {
+  const before = held.clusters.get(name)
+  // One that was gone and is back holds nothing of before: whoever was away meanwhile is told so, too.
+  const isAnew = before && cluster && [...types].some((type) => before.parts[type] && !cluster.state.parts[type])
+  if (before && (!cluster || isAnew || dirty.removed.has(name))) {
     texts.push(JSON.stringify({ op: 'remove', type: 'cluster', cluster: name }))
     held.forget(name)
   }

@@ -345,6 +345,18 @@ async function act(world: World, client: Client, steps: readonly Step[]): Promis
 describe('a client that is cut off again and again', () => {
   const query = '?cluster=west&cluster=east&type=node'
 
+  it('is told that a cluster which was gone and is back holds nothing of before', async () => {
+    await using world = await aWorld()
+    await world.connect('west')
+    await act(world, { url: await world.server.start(), query }, [
+      { do: 'batch', cluster: 'east', nodes: [], generation: 0 },
+      { do: 'drop' },
+      { do: 'remove', cluster: 'east' },
+      { do: 'label', cluster: 'east', env: 'dev' },
+      { do: 'drop' },
+    ])
+  })
+
   it('holds what a new client is told, with no number twice and no event twice', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
