@@ -39,12 +39,20 @@ const drivers: Readonly<Record<string, readonly [SinkFamily, (port: number) => D
       ),
   ],
   nats: ['event', (port) => declared({}, { type: 'nats', nats: { url: `nats://127.0.0.1:${port}`, stream: 'S' } })],
+  s3: [
+    'snapshot',
+    (port) =>
+      declared(
+        { accessKeyID: bytes('a'), secretAccessKey: bytes('b') },
+        { type: 's3', endpoint: `http://127.0.0.1:${port}/bucket` },
+      ),
+  ],
   postgres: [
     'database',
     (port) =>
       declared(
         { dsn: bytes(`postgres://u:p@127.0.0.1:${port}/d?sslmode=disable`) },
-        { type: 'postgres', postgres: {} },
+        { type: 'postgres', postgres: { table: 'inventory' } },
       ),
   ],
 }
@@ -58,17 +66,47 @@ function randomOf(seed: number): () => number {
   }
 }
 
-async function outcome(driver: string, port: number): Promise<unknown> {
+async function outcome(driver: string, port: number, forMs = 1_000): Promise<unknown> {
   const [family, declarationOf] = drivers[driver] ?? []
   if (!family || !declarationOf) throw new Error(driver)
   try {
     await using sink = await openSink(family, declarationOf(port), contextOf())
-    await sink.deliver(deliveryOf(writingOf('west'), at(1), rowsTo(1)), AbortSignal.timeout(1_000))
+    await sink.deliver(deliveryOf(writingOf('west'), at(1), rowsTo(1)), AbortSignal.timeout(forMs))
     return 'taken'
   } catch (error) {
     return error
   }
 }
+
+/** What makes each library wait for an answer that never ends. */
+const floods: Readonly<Record<string, readonly string[]>> = {
+  nats: [
+    'INFO {"server_id":"x","version":"2.9.0","proto":1,"max_payload":1048576,"headers":true}\r\n',
+    'PONG\r\nMSG _INBOX.a 1 999999999\r\n',
+  ],
+  postgres: ['', 'D\x7f\xff\xff\xff'],
+  s3: ['', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n7fffffff\r\n'],
+}
+
+it.each(Object.keys(floods))('%s takes no flood into memory', { timeout: 120_000 }, async (driver) => {
+  let sent = 0
+  const [greeting = '', beginning = ''] = floods[driver] ?? []
+  const piece = Buffer.alloc(2 ** 16, 'x')
+  const port = await serverThat((socket, _, at) => {
+    if (at === 0) return void socket.write(greeting, 'latin1')
+    if (at > 1) return
+    socket.write(beginning, 'latin1')
+    const flood = () => {
+      if (socket.destroyed) return
+      sent += piece.length
+      if (socket.write(piece)) setImmediate(flood)
+      else socket.once('drain', flood)
+    }
+    flood()
+  })
+  expect(await outcome(driver, port, 60_000)).toMatchObject({ errorClass: 'transient' })
+  expect(sent).toBeLessThan(2 ** 30)
+})
 
 describe.each(Object.keys(drivers))('%s', (driver) => {
   it('survives whatever is answered', { timeout: 120_000 }, async () => {
@@ -127,6 +165,8 @@ describe.each(Object.keys(drivers))('%s', (driver) => {
     const port = await serverThat((socket, piece) => {
       if (random() < 0.1) socket.destroy()
       else socket.write(answerOf(piece))
+      // Who is left waiting is another test's.
+      setTimeout(() => socket.destroy(), 300).unref()
     })
     const outcomes = await Promise.all(Array.from({ length: 60 }, () => outcome(driver, port)))
     for (const one of outcomes) expect(one).toBeInstanceOf(Error)

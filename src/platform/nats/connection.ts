@@ -10,13 +10,15 @@ import {
   usernamePasswordAuthenticator,
 } from '@nats-io/transport-node'
 import { seconds } from '#model'
-import type { OutboundGuard } from '#outbound'
+import { type OutboundGuard, withBoundedSockets } from '#outbound'
 import type { NatsAccess, NatsCredentials, NatsServer } from './config.ts'
 
 const CONNECT_TIMEOUT_MS = seconds(5)
 /** A server that does not answer three of them is gone. */
 const PING_EVERY_MS = seconds(10)
 const NAME = 'clusterpulse'
+/** Messages are acknowledgements, and what JetStream says of a stream. */
+const MAX_ANSWER_BYTES = 16 * 2 ** 20
 
 /**
  * One connection, which is not kept alive by the library: what it had not sent when a connection broke would be sent late by the
@@ -31,7 +33,7 @@ export async function connectNats(
 ): Promise<NatsConnection> {
   const address = await addressOf(server.host, guard)
   signal.throwIfAborted()
-  const connecting = connect({
+  const options = {
     servers: `${isIP(address) === 6 ? `[${address}]` : address}:${server.port}`,
     name: NAME,
     reconnect: false,
@@ -40,7 +42,8 @@ export async function connectNats(
     pingInterval: PING_EVERY_MS,
     tls: server.tls ? { ...access.tls, servername: isIP(server.host) ? '' : server.host, host: server.host } : null,
     ...(access.credentials && { authenticator: authenticatorOf(access.credentials) }),
-  } as NodeConnectionOptions) // servername and host reach the TLS socket, and are not among the declared options
+  } as NodeConnectionOptions // servername and host reach the TLS socket, and are not among the declared options
+  const connecting = withBoundedSockets(MAX_ANSWER_BYTES, () => connect(options))
   return new Promise((resolve, reject) => {
     const abort = () => {
       reject(signal.reason)

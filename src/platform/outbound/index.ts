@@ -6,6 +6,7 @@
  * It stands in the connectors of members (`#kube`), registries and identity providers, and in what writes to sinks, behind name resolution.
  */
 export { type AddressKind, addressKind, isInternal, sameAddress } from './address.ts'
+export { boundReceived, containReading, TooMuchReceivedError, UnreadableError, withBoundedSockets } from './bounded.ts'
 export {
   AddressRefusedError,
   isRange,

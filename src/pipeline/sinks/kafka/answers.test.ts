@@ -15,8 +15,19 @@ const request = (api: number, version: number, id: number) =>
 const answer = (id: number, ...body: number[]) => framed(int32(id, ...body))
 
 it('reads the same, however an answer is cut into pieces, and finds the first that is wrong', () => {
-  const whole = fc.constantFrom('ack', 'metadata', 'old metadata')
-  const wrong = fc.constantFrom('nobody asked', 'empty', 'negative', 'huge', 'brokers', 'old brokers', 'cut', undefined)
+  const whole = fc.constantFrom('scram', 'ack', 'metadata', 'old metadata')
+  const wrong = fc.constantFrom(
+    'hashes',
+    'long sasl',
+    'nobody asked',
+    'empty',
+    'negative',
+    'huge',
+    'brokers',
+    'old brokers',
+    'cut',
+    undefined,
+  )
   fc.assert(
     fc.property(fc.array(whole, { maxLength: 6 }), wrong, fc.infiniteStream(fc.nat(40)), (good, bad, cuts) => {
       const answers = new Answers()
@@ -26,6 +37,7 @@ it('reads the same, however an answer is cut into pieces, and finds the first th
         return id
       }
       const good_ = good.map((kind) => {
+        if (kind === 'scram') return framed(Buffer.concat([int32(ask(36, 1)), Buffer.from('r=abc,s=def,i=4096')]))
         if (kind === 'ack') return answer(ask(0, 7), 1, 2, 3, 4, 5, 6)
         return kind === 'metadata' ? answer(ask(3, 6), 0, 1000, 7) : answer(ask(3, 1), 1000, 7)
       })
@@ -36,6 +48,11 @@ it('reads the same, however an answer is cut into pieces, and finds the first th
         huge: () => int32(2 ** 21),
         brokers: () => answer(ask(3, 6), 0, 1_000_000, 7),
         'old brokers': () => answer(ask(3, 2), 1001),
+        hashes: () => {
+          const said = Buffer.from('r=abc,s=def,i=1000001')
+          return framed(Buffer.concat([int32(ask(36, 1)), said]))
+        },
+        'long sasl': () => framed(Buffer.concat([int32(ask(36, 1)), Buffer.alloc(9000)])),
         cut: () => answer(ask(3, 6), 0),
       }
       const bytes = Buffer.concat([...good_, ...(bad ? [last[bad]()] : [])])

@@ -1,19 +1,25 @@
 /*
- * What brokers answer, looked at before the library has it: it reads in a listener of the socket, where an error would end the process, and
- * makes of each broker that an answer names some ten kilobytes of objects.
+ * What brokers answer, looked at before the library has it: it reads in a listener of the socket, makes of each broker that an answer
+ * names some ten kilobytes of objects, and hashes a password as often as it is told to.
  *
  *   request:  size int32, API int16, its version int16, number int32, …
- *   answer:   size int32, number int32, …; of the API 3 (metadata), from version 3 on behind an int32: how many brokers, int32
+ *   answer:   size int32, number int32, …; of the API 3 (metadata), from version 3 on behind an int32: how many brokers, int32;
+ *             of the API 36 (SASL) somewhere the message of the mechanism, of SCRAM r=…,s=…,i=(how often)
  */
 
 /** Of an answer, bytes: acknowledgements, and what is known of one topic. */
 const MAX_ANSWER_BYTES = 2 ** 20
 /** More than any cluster has. */
 const MAX_BROKERS = 1000
+/** Servers ask for some thousands; each costs a microsecond of a thread that all share. */
+const MAX_HASHES = 1_000_000
 const METADATA = 3
+const SASL = 36
 const NUMBER_BYTES = 4
-/** Of an answer as much as is looked at: its size, its number, the time to wait, how many brokers. */
+/** Of metadata as much as is looked at: size, number, time to wait, how many brokers. */
 const HEAD_BYTES = 16
+/** A message of SASL, with its size. */
+const MAX_SASL_BYTES = 8192
 
 interface Asked {
   readonly api: number
@@ -24,8 +30,7 @@ interface Asked {
 export class Answers {
   /** by their numbers */
   readonly #asked = new Map<number, Asked>()
-  readonly #head = Buffer.alloc(HEAD_BYTES)
-  #headLength = 0
+  readonly #head = Buffer.alloc(MAX_SASL_BYTES)
   /** of the answer that is coming, size included; undefined while it is not known */
   #size: number | undefined
   #seen = 0
@@ -39,14 +44,9 @@ export class Answers {
   /** @returns why nothing of it may be read; undefined: it may */
   fault(piece: Buffer): string | undefined {
     for (let at = 0; at < piece.length; ) {
-      const left = (this.#size ?? NUMBER_BYTES) - this.#seen
-      const end = Math.min(piece.length, at + left)
-      this.#headLength += piece.copy(
-        this.#head,
-        this.#headLength,
-        at,
-        Math.min(end, at + HEAD_BYTES - this.#headLength),
-      )
+      const end = Math.min(piece.length, at + (this.#size ?? NUMBER_BYTES) - this.#seen)
+      if (this.#seen < this.#head.length) piece.copy(this.#head, this.#seen, at, end)
+      const before = this.#seen
       this.#seen += end - at
       at = end
       if (this.#size === undefined) {
@@ -56,24 +56,35 @@ export class Answers {
         this.#size = NUMBER_BYTES + size
         continue
       }
-      const fault = this.#seen >= Math.min(this.#size, HEAD_BYTES) ? this.#headFault(this.#size) : undefined
+      const fault = this.#headFault(this.#size, before)
       if (fault !== undefined) return fault
       if (this.#seen < this.#size) continue
-      this.#asked.delete(this.#head.readInt32BE(4))
-      this.#headLength = 0
+      this.#asked.delete(this.#head.readInt32BE(NUMBER_BYTES))
       this.#seen = 0
       this.#size = undefined
     }
     return undefined
   }
 
-  #headFault(size: number): string | undefined {
-    const asked = this.#asked.get(this.#head.readInt32BE(4))
+  /** @param before of it was seen, and found to be well */
+  #headFault(size: number, before: number): string | undefined {
+    if (this.#seen < 2 * NUMBER_BYTES) return undefined
+    const asked = this.#asked.get(this.#head.readInt32BE(NUMBER_BYTES))
     if (!asked) return 'it answers what it was not asked'
-    if (asked.api !== METADATA) return undefined
-    const at = asked.version < 3 ? 8 : 12
+    if (asked.api === SASL) {
+      if (size > MAX_SASL_BYTES) return `it answers ${size} bytes to a password`
+      return this.#seen < size ? undefined : hashesFault(this.#head.toString('latin1', 2 * NUMBER_BYTES, size))
+    }
+    const looked = Math.min(size, HEAD_BYTES)
+    if (asked.api !== METADATA || this.#seen < looked || before >= looked) return undefined
+    const at = asked.version < 3 ? 2 * NUMBER_BYTES : 3 * NUMBER_BYTES
     if (size < at + NUMBER_BYTES) return 'its answer is cut'
     const brokers = this.#head.readInt32BE(at)
     return brokers > MAX_BROKERS ? `it names ${brokers} brokers` : undefined
   }
+}
+
+function hashesFault(message: string): string | undefined {
+  const [, count = '0'] = /,i=(\d+)/.exec(message) ?? []
+  return Number(count) > MAX_HASHES ? `it wants the password hashed ${count} times` : undefined
 }

@@ -2,12 +2,12 @@ import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { ISocketFactory } from 'kafkajs'
 import { minutes } from '#model'
-import { AddressRefusedError, type OutboundGuard } from '#outbound'
+import { AddressRefusedError, containReading, type OutboundGuard } from '#outbound'
 import { Answers } from './answers.ts'
 import type { KafkaBroker } from './plan.ts'
 
 const KEEP_ALIVE_MS = minutes(1)
-/** Ends a connection on which comes what must not be read, or cannot be: the library reads in a listener, whose error would end the process. */
+/** What comes is looked at by what was asked, before the library has it. */
 function contain(socket: Socket): Socket {
   const answers = new Answers()
   const write = socket.write.bind(socket) as (piece: Buffer, ...more: unknown[]) => boolean
@@ -15,21 +15,7 @@ function contain(socket: Socket): Socket {
     answers.ask(piece)
     return write(piece, ...more)
   }) as Socket['write'] // what the library writes are buffers
-  const emit = socket.emit.bind(socket) as (event: string | symbol, ...args: unknown[]) => boolean
-  socket.emit = (event: string | symbol, ...args: unknown[]) => {
-    if (event !== 'data') return emit(event, ...args)
-    const fault = answers.fault(args[0] as Buffer)
-    if (fault !== undefined) {
-      socket.destroy(new Error(fault))
-      return true
-    }
-    try {
-      return emit(event, ...args)
-    } catch (error) {
-      socket.destroy(new Error('it sends what is no answer of Kafka', { cause: error }))
-      return true
-    }
-  }
+  containReading(socket, (piece) => answers.fault(piece))
   return socket
 }
 

@@ -2,10 +2,11 @@ import { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import pg from 'pg'
 import { minutes, seconds } from '#model'
-import type { OutboundGuard } from '#outbound'
+import { boundReceived, containReading, type OutboundGuard } from '#outbound'
 import { type DatabaseDeclaration, type SinkContext, SinkError } from '../sink.ts'
 import { addressOf, type DatabaseAddress } from './address.ts'
 import { sinkErrorOf } from './errors.ts'
+import { Messages } from './messages.ts'
 
 /** At most so many connections of one sink; deliveries of different inventories run side by side. */
 const MAX_CONNECTIONS = 4
@@ -64,6 +65,7 @@ export class Database implements AsyncDisposable {
       idleTimeoutMillis: IDLE_MS,
       keepAlive: true,
       stream: () => new GuardedSocket(guard),
+      Client: ContainedClient,
       onError: () => logger.debug({ sink: declaration.name }, 'an idle connection to a database broke'),
     } as pg.PoolConfig
   }
@@ -174,6 +176,33 @@ const sessionOf = (client: pg.PoolClient): Session => ({
   },
 })
 
+/** The parts of the library's classes that are not among its declared ones. */
+interface Reading extends pg.Connection {
+  attachListeners(stream: Socket): void
+}
+type ReadingConstructor = new (config: object) => Reading
+
+/** What it reads by, in the clear and inside of TLS. */
+class ContainedConnection extends (pg.Connection as unknown as ReadingConstructor) {
+  override attachListeners(stream: Socket): void {
+    const messages = new Messages()
+    containReading(stream, (piece) => messages.fault(piece))
+    super.attachListeners(stream)
+  }
+}
+
+class ContainedClient extends pg.Client {
+  constructor(config: pg.ClientConfig = {}) {
+    const { stream, ssl, keepAlive } = config
+    const connection = new ContainedConnection({ stream, ssl, keepAlive })
+    // The pool hides the password from whoever copies. That the library takes a connection is not declared.
+    super(Object.create(config, { connection: { value: connection } }) as pg.ClientConfig)
+  }
+}
+
+/** The longest answer is the hashes of all rows of an inventory: of half a million. */
+const MAX_ANSWER_BYTES = 128 * 2 ** 20
+
 /** Every address is judged when it is dialled. */
 class GuardedSocket extends Socket {
   readonly #guard: OutboundGuard
@@ -181,6 +210,7 @@ class GuardedSocket extends Socket {
   constructor(guard: OutboundGuard) {
     super()
     this.#guard = guard
+    boundReceived(this, MAX_ANSWER_BYTES)
   }
 
   override connect(...args: unknown[]): this {

@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg'
-import { AddressRefusedError } from '#outbound'
+import { AddressRefusedError, TooMuchReceivedError, UnreadableError } from '#outbound'
 import { SinkError, type SinkErrorClass } from '../sink.ts'
 
 /** What the server says by its code, or by the class of its code. @see PostgreSQL, "PostgreSQL Error Codes" */
@@ -43,6 +43,8 @@ function explained(error: unknown): readonly [SinkErrorClass, string] {
   if (error instanceof AggregateError && error.errors.length > 0) return explained(error.errors[0])
   if (error instanceof AddressRefusedError)
     return ['terminal', `the address of the database is closed to sinks: it is ${error.reason}`]
+  if (error instanceof TooMuchReceivedError || error instanceof UnreadableError)
+    return ['transient', `what answers there is no database: ${error.message}`]
   const code = codeOf(error)
   if (error instanceof DatabaseError) {
     const known = SAID[code] ?? SAID[code.slice(0, 2)]

@@ -1,5 +1,6 @@
 import { Agent as PlainAgent } from 'node:http'
 import { Agent } from 'node:https'
+import { Socket } from 'node:net'
 import {
   DeleteObjectCommand,
   GetObjectCommand,
@@ -10,14 +11,16 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import pLimit from 'p-limit'
-import type { OutboundGuard } from '#outbound'
+import { boundReceived, type OutboundGuard } from '#outbound'
 import type { DocumentTree } from '../documents/index.ts'
 import { SinkError, type SnapshotDeclaration } from '../sink.ts'
 import type { Bucket } from './bucket.ts'
 import { s3Failure } from './failure.ts'
 
 /** of a document that is read back, bytes */
-const MAX_OBJECT_BYTES = 256 * 1024 * 1024
+const MAX_OBJECT_BYTES = 64 * 2 ** 20
+/** With its head. */
+const MAX_ANSWER_BYTES = 65 * 2 ** 20
 const CONNECT_MS = 10_000
 /** without a byte of an answer */
 const SILENCE_MS = 30_000
@@ -28,6 +31,16 @@ export interface StoreKeys {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string
+}
+
+function bounded<T extends PlainAgent>(agent: T): T {
+  const dial = agent.createConnection.bind(agent)
+  agent.createConnection = (...how) => {
+    const socket = dial(...how)
+    if (socket instanceof Socket) boundReceived(socket, MAX_ANSWER_BYTES)
+    return socket
+  }
+  return agent
 }
 
 /** The documents of one prefix of a bucket. What a call throws is a SinkError, or the reason of its signal. */
@@ -65,8 +78,8 @@ export class S3Store implements DocumentTree {
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       requestHandler: {
-        httpAgent: new PlainAgent(connections),
-        httpsAgent: new Agent({ ...connections, ...tls }),
+        httpAgent: bounded(new PlainAgent(connections)),
+        httpsAgent: bounded(new Agent({ ...connections, ...tls })),
         connectionTimeout: CONNECT_MS,
         requestTimeout: SILENCE_MS,
         socketTimeout: SILENCE_MS,

@@ -1,0 +1,65 @@
+/*
+ * What a database sends, looked at before the library has it: of an error or a notice it reads fields until their end is written, and
+ * where that is missing it never ends.
+ *
+ *   message:          type, length int32 (itself included), …
+ *   error E, notice N: fields (type, text, 0), 0
+ *
+ * @see PostgreSQL, "Message Formats"
+ */
+
+const HEAD_BYTES = 5
+/** Of an error or a notice, bytes: its words, and a piece of a statement. */
+const MAX_WORDS_BYTES = 2 ** 20
+const ERROR = 0x45
+const NOTICE = 0x4e
+
+/** What comes on one connection to a database. */
+export class Messages {
+  readonly #head = Buffer.alloc(HEAD_BYTES)
+  /** of the message that is coming, bytes */
+  #seen = 0
+  #size = 0
+  /** the body of an error or a notice, as far as it came */
+  #words: Buffer[] | undefined
+
+  /** @returns why nothing of it may be read; undefined: it may */
+  fault(piece: Buffer): string | undefined {
+    for (let at = 0; at < piece.length; ) {
+      const isHead = this.#seen < HEAD_BYTES
+      const end = Math.min(piece.length, at + (isHead ? HEAD_BYTES : this.#size) - this.#seen)
+      if (isHead) piece.copy(this.#head, this.#seen, at, end)
+      else this.#words?.push(piece.subarray(at, end))
+      this.#seen += end - at
+      at = end
+      if (isHead && this.#seen === HEAD_BYTES) {
+        const fault = this.#begin()
+        if (fault !== undefined) return fault
+      }
+      if (this.#seen < HEAD_BYTES || this.#seen < this.#size) continue
+      if (this.#words && !hasEnd(Buffer.concat(this.#words))) return 'its message has no end'
+      this.#seen = 0
+    }
+    return undefined
+  }
+
+  #begin(): string | undefined {
+    const [type] = this.#head
+    const length = this.#head.readUInt32BE(1)
+    if (length < HEAD_BYTES - 1) return `it begins a message of ${length} bytes`
+    this.#size = 1 + length
+    this.#words = type === ERROR || type === NOTICE ? [] : undefined
+    return this.#words && length > MAX_WORDS_BYTES ? `it begins an error of ${length} bytes` : undefined
+  }
+}
+
+/** Whether all fields, and the list of them, are ended. */
+function hasEnd(words: Buffer): boolean {
+  for (let at = 0; at < words.length; ) {
+    if (words[at] === 0) return true
+    const end = words.indexOf(0, at + 1)
+    if (end < 0) return false
+    at = end + 1
+  }
+  return false
+}
