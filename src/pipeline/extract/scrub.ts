@@ -41,8 +41,8 @@ export class Scrubber {
   /** maps whose values are shown by consent */
   readonly #open = new Set<unknown>()
   #isSecret = false
-  /** those of a Secret, where nobody consented */
-  #annotations: unknown
+  /** annotations of a Secret, where nobody consented, and of Secrets inside of other objects */
+  readonly #hidden = new Set<unknown>()
   #isHelm = false
   #root: unknown
   #values = 0
@@ -74,9 +74,12 @@ export class Scrubber {
   }
 
   #hideAnnotations(root: unknown, isHidden: boolean): void {
-    const metadata = isFields(root) ? root.metadata : undefined
-    this.#annotations =
-      this.#isSecret && isHidden ? ((isFields(metadata) ? metadata.annotations : undefined) ?? NOTHING) : undefined
+    if (this.#hidden.size > 0) this.#hidden.clear()
+    if (this.#isSecret && isHidden && isFields(root)) this.#hide(root.metadata)
+  }
+
+  #hide(metadata: unknown): void {
+    if (isFields(metadata) && metadata.annotations !== undefined) this.#hidden.add(metadata.annotations)
   }
 
   /** Shows what stands in this map, and in maps below it, by consent. */
@@ -99,10 +102,11 @@ export class Scrubber {
     if (key === 'data' || key === 'stringData') {
       if (this.#holdsSecrets(map)) return this.#open.has(value) ? value : undefined
     }
-    // Of a Secret it is the Secret once more, whatever its text looks like.
-    if (this.#annotations !== undefined) {
+    if (key === 'metadata' && map !== this.#root && map.kind === 'Secret') this.#hide(value)
+    if (this.#hidden.size > 0 && this.#hidden.has(parent)) {
+      // It is the Secret once more, whatever its text looks like.
       if (key === LAST_APPLIED) return undefined
-      if (parent === this.#annotations && !isPlainAnnotation(value)) return REDACTED_TEXT
+      if (!isPlainAnnotation(value)) return REDACTED_TEXT
     }
     if (this.#open.size > 0 && this.#open.has(parent)) return value
     if (value !== '' && this.#isSecretEntry(map, key, value)) return REDACTED

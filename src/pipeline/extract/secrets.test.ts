@@ -357,6 +357,18 @@ it('of a Secret annotations that name something are given, and no copies under w
   expect(left.row.attributes.found).toEqual({ ...names, ...hidden })
 })
 
+it('of a Secret inside of another object no copy is given either', () => {
+  const copy = Buffer.from(JSON.stringify({ data: { a: SECRET } })).toString('base64')
+  const inner = { kind: 'Secret', metadata: { name: 's', annotations: { copy, note: 'kept' } }, data: { a: SECRET } }
+  const metadata = { name: 'm', namespace: 'n', uid: 'u' }
+  for (const data of [{ inner: JSON.stringify(inner) }, { list: JSON.stringify({ kind: 'List', items: [inner] }) }]) {
+    const left = leaves(profileOf({ kind: 'ConfigMap', group: '' } as Planted, '{.data}'), { metadata, data })
+    expect(left).not.toContain(copy)
+    expect(left).not.toContain(SECRET)
+    expect(left).toContain('kept')
+  }
+})
+
 it('of a Secret the annotation of `kubectl apply` never leaves, whatever its text looks like', () => {
   const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': `{"data":{"A":"${SECRET}"}}`, note: 'kept' }
   const object = { metadata: { name: 's', namespace: 'n', uid: 'u', annotations } }

@@ -239,9 +239,10 @@ export class Listener implements AsyncDisposable {
     this.#authorities = authorities
     const removed = before.filter((one) => !authorities.includes(one))
     if (removed.length === 0) return
+    const [former, now] = [certificatesOf(removed), certificatesOf(authorities)]
     let ended = 0
     for (const { socket, raw } of this.#heard.values()) {
-      if (!raw || !isSignedByOneOf(raw, removed) || isSignedByOneOf(raw, authorities)) continue
+      if (!raw || !isEndedWith(raw, former, now)) continue
       socket.destroy()
       ended++
     }
@@ -297,12 +298,17 @@ export class Listener implements AsyncDisposable {
   }
 }
 
-function isSignedByOneOf(raw: Buffer, authorities: readonly string[]): boolean {
-  const leaf = new X509Certificate(raw)
-  return authorities.some((pem) => {
-    const authority = new X509Certificate(pem)
-    return leaf.checkIssued(authority) && leaf.verify(authority.publicKey)
-  })
+const certificatesOf = (pems: readonly string[]) => pems.map((pem) => new X509Certificate(pem))
+
+/** Signed by one of the former, and by none that is trusted now. One that cannot be read again has to be shown again. */
+function isEndedWith(raw: Buffer, former: readonly X509Certificate[], now: readonly X509Certificate[]): boolean {
+  try {
+    const leaf = new X509Certificate(raw)
+    const isOf = (authority: X509Certificate) => leaf.checkIssued(authority) && leaf.verify(authority.publicKey)
+    return former.some(isOf) && !now.some(isOf)
+  } catch {
+    return true
+  }
 }
 
 const peerOf = (socket: Socket) => `${socket.remoteAddress}:${socket.remotePort}`

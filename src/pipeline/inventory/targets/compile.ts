@@ -25,7 +25,7 @@ export type Outcome =
   | { readonly row: Row; readonly failure?: never; readonly isSkipped?: never }
   | {
       readonly failure: string
-      /** nobody looked at it: there was no time left for its target */
+      /** there was no time for it: it is looked at again */
       readonly isSkipped?: true
       readonly row?: never
     }
@@ -95,7 +95,8 @@ export function compileTarget(
         const began = performance.now()
         const { row, failure } = extractor.row(object)
         time?.spent(performance.now() - began)
-        if (!row) return { failure: failureText(object, failure) }
+        // The machine may have been slow just then.
+        if (!row) return { failure: failureText(object, failure), ...(failure.isLate && { isSkipped: true }) }
         return { row: { targetNamespace: key.namespace || row.namespace, targetName: key.name, ...row } }
       },
     })

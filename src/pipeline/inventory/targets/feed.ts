@@ -58,7 +58,7 @@ export class Feed {
   #renewal: AbortController | undefined
   #run: Promise<void> | undefined
   #listedMs = 0
-  /** ends a reading that left something out, for another one */
+  /** Ends one reading, with the feed or for another one. One for each: what derives from a signal is remembered by it. */
   #turn = new AbortController()
   #leavesOut = false
 
@@ -96,6 +96,8 @@ export class Feed {
 
   async stop(): Promise<void> {
     this.#end.abort()
+    this.#turn.abort()
+    this.#renewal?.abort()
     await this.#run
   }
 
@@ -111,7 +113,7 @@ export class Feed {
           {
             ...(namespace !== undefined && { namespace }),
             isolated: true,
-            signal: AbortSignal.any([signal, this.#turn.signal]),
+            signal: this.#turn.signal,
             onOpen: () => this.#troubled(undefined),
             onTrouble: (error) => this.#troubled(error),
           },
@@ -154,8 +156,7 @@ export class Feed {
     if (this.#leavesOut) return
     this.#leavesOut = true
     const turn = this.#turn
-    const over = AbortSignal.any([this.#end.signal, turn.signal])
-    void this.#options.clock.sleep(AGAIN_MS, over).then(() => turn.abort())
+    void this.#options.clock.sleep(AGAIN_MS, turn.signal).then(() => turn.abort())
   }
 
   async #replace(items: readonly Arrived[]): Promise<void> {
@@ -195,7 +196,7 @@ export class Feed {
     const { clock } = this.#options
     const renewal = new AbortController()
     this.#renewal = renewal
-    await clock.sleep(RENEWED_WITHIN_MS, AbortSignal.any([renewal.signal, this.#end.signal]))
+    await clock.sleep(RENEWED_WITHIN_MS, renewal.signal)
     if (!renewal.signal.aborted) this.#setTrouble(error)
   }
 

@@ -5,6 +5,7 @@ import { silentLogger } from '#runtime'
 import { ManualClock, settle } from '../../../platform/controller/testing/manual-clock.ts'
 import { RowStore } from '../store/index.ts'
 import { compileTarget } from './compile.ts'
+import { type ExtractionTime, ExtractionTimes } from './extraction-time.ts'
 import { KindRows } from './kind-rows.ts'
 import { type Interest, KindWatch } from './kind-watch.ts'
 import { isComplete, shownRows } from './testing/cluster.ts'
@@ -102,11 +103,12 @@ beforeEach(() => {
 afterEach(() => watch.stop())
 
 function wants(...namespaces: readonly string[]): Interest {
-  const { target } = compileTarget({
-    key,
-    spec: { profileRef: 'x' },
-    profile: { spec: { targetGVK: gvk, attributes: [{ name: 'mode', path: '{.mode}' }] } },
-  })
+  return wantsWithin(undefined, ...namespaces)
+}
+/** @param time that its target has */
+function wantsWithin(time: ExtractionTime | undefined, ...namespaces: readonly string[]): Interest {
+  const profile = { spec: { targetGVK: gvk, attributes: [{ name: 'mode', path: '{.mode}' }] } }
+  const { target } = compileTarget({ key, spec: { profileRef: 'x' }, profile }, undefined, time)
   const kind = target!.kinds[0]!
   const turn = ++revision
   return {
@@ -180,6 +182,22 @@ describe('a kind that is watched', () => {
     expect(isComplete(rows)).toBe(true)
     await cluster.last.give(quiet, { error: new KubeError('unreachable', 'away') })
     expect(isComplete(rows)).toBe(false)
+  })
+
+  it('looks again at what there was no time for', async () => {
+    const times = new ExtractionTimes(clock)
+    times.of('shop').spent(7_501)
+    watch.want([wantsWithin(times.of('shop'), 'shop')])
+    await settle()
+    await cluster.last.give({ items: [pod('a')] }, 'open')
+    expect([shownRows(rows), of.failures, of.lastFailure]).toEqual([[], 1, expect.stringContaining('ten minutes')])
+    const { length } = cluster.opened
+    await clock.advance(302_000)
+    expect(cluster.opened.length).toBe(length + 1)
+    await cluster.last.give({ items: [pod('a')] }, 'open')
+    expect([shownRows(rows), of.failures]).toEqual([['shop/a=on'], 0])
+    await clock.advance(900_000)
+    expect(cluster.opened.length).toBe(length + 1)
   })
 
   it('loses no row where a permission is gone, which it notices though its watch goes on', async () => {
