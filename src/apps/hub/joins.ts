@@ -72,7 +72,7 @@ const OF_API: Published = {
   everyMs: seconds(30),
 }
 
-/** Read now and then; between, and while they cannot be read, as last read. */
+/** Read now and then; between, and while they cannot be read or are not there, as last read: an authority is ended by another list, never by none. */
 function publishedRoots(
   hub: () => KubeClient,
   { key, field, everyMs }: Published,
@@ -87,7 +87,17 @@ function publishedRoots(
     readAt = now
     try {
       const map = await hub().get(configMaps, key)
-      roots = (map?.data as Readonly<Record<string, string>> | undefined)?.[field] ?? ''
+      const read = (map?.data as Readonly<Record<string, string>> | undefined)?.[field] ?? ''
+      if (read === '' && roots !== '') {
+        if (!isReported)
+          logger.warn(
+            {},
+            `the ConfigMap ${key.namespace}/${key.name} says no more which authorities members' certificates are of: those that it named last go on counting until this process ends`,
+          )
+        isReported = true
+        return roots
+      }
+      roots = read
       isReported = false
     } catch (error) {
       if (!isReported)

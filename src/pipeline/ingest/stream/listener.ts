@@ -67,6 +67,8 @@ export class Listener implements AsyncDisposable {
   #shown = ''
   /** that clients' certificates may be signed by, PEM */
   #authorities: readonly string[] = []
+  /** those that were read last, where they differ: a file may be in the midst of being written */
+  #unsettled: readonly string[] | undefined
   #isDoubtful = false
   #unverified = 0
   #unverifiedSaidAt = Number.NEGATIVE_INFINITY
@@ -235,6 +237,8 @@ export class Listener implements AsyncDisposable {
 
   /** Ends connections by certificates of an authority that is trusted no more; what others signed stays. */
   #trust(authorities: readonly string[]): void {
+    // None at all is no decision about any.
+    if (authorities.length === 0) return
     const before = this.#authorities
     this.#authorities = authorities
     const removed = before.filter((one) => !authorities.includes(one))
@@ -275,13 +279,17 @@ export class Listener implements AsyncDisposable {
   async #reloadTls(files: ServerTls): Promise<void> {
     try {
       const read = await readContext(files, this.#fingerprint)
-      if (!read) return
+      if (!read) {
+        if (this.#unsettled) this.#trust(this.#unsettled)
+        this.#unsettled = undefined
+        return
+      }
       const { context, fingerprint } = read
       this.#tls?.setSecureContext({ ...context, minVersion: 'TLSv1.2' })
       this.#fingerprint = fingerprint
       const isRenewed = context.cert !== this.#shown
       this.#shown = context.cert
-      this.#trust(context.ca ?? [])
+      this.#unsettled = context.ca ?? []
       this.#options.logger.info(
         { certificate: files.certFile },
         isRenewed

@@ -143,6 +143,15 @@ describe('the listener of agents', () => {
     }
     await using _west = await agentOf('west', former)
     await using _east = await agentOf('east', next)
+    // As a file is while it is written: no decision about anybody.
+    trusted = []
+    await eventually('nobody is let in', () =>
+      agentOf('west', former).then(
+        () => false,
+        () => true,
+      ),
+    )
+    expect(['west', 'east'].map((name) => hub.server.agents.facts(name)?.connected)).toEqual([true, true])
     trusted = [next.pem]
     await eventually('the stream of west has ended', () => hub.server.agents.facts('west')?.connected === false)
     expect(hub.server.agents.facts('east')).toMatchObject({ connected: true })
