@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { KubeClient, ObjectKey } from '#kube'
 import { silentLogger } from '#runtime'
 import { joinsOnKubernetes } from './joins.ts'
+import type { HubLogger } from './run.ts'
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['Date'] }))
 afterEach(() => vi.useRealTimers())
@@ -14,7 +15,8 @@ it('takes an authority of members for ended where another list says so, and not 
   }
   const hub = () => ({ get }) as unknown as KubeClient
   const told: string[] = []
-  const logger = { ...silentLogger, warn: (_: object, text: string) => void told.push(text) }
+  const warn = (_: object, text: string) => void told.push(text)
+  const logger = { ...silentLogger, warn } as unknown as HubLogger // it only warns
   const { clientRoots } = joinsOnKubernetes({ hub, namespace: 'clusterpulse', record: async () => undefined, logger })
   const later = async () => {
     vi.setSystemTime(Date.now() + 31_000)
