@@ -24,9 +24,6 @@ const texts = new ChunkMemo(2 ** 20).answers<NameText>(
   // Mostly they are those of the keys.
   () => 100,
 )
-/** What some thousand words found among a million rows: most are found in few chunks. */
-const words = new ChunkMemo(16 * 2 ** 20)
-
 function textOf({ names }: Keys): NameText {
   let shortest = 0
   let best = names.at(0) as string
@@ -58,33 +55,19 @@ export interface Found {
   readonly rank: number
 }
 
-const bytesOfFound = ({ rows }: Found): number => (rows.length === 0 ? 0 : 280 + rows.byteLength)
 const everywhere: Found = { rows: allRows, best: 0, rank: 1 }
 const nowhere: Found = { rows: noRows, best: -1, rank: rankAnywhere + 1 }
 
 /** The row with the shortest name, of several the first by name. */
 export const shortestOf = (keys: Keys): number => texts.of(keys, textOf).shortest
 
-/** Letters typed between two questions: they are asked when the fingers rest. */
-const MAX_TYPED_AT_ONCE = 4
+/** @param among these rows are all that are looked at */
+type NameFinder = (keys: Keys, among?: RowSet) => Found
 
 /** Finds a word, in lower case and without white space, in the names of chunks. */
-export function nameFinder(word: string): (keys: Keys) => Found {
-  if (word === '' || /\s/.test(word)) return () => (word === '' ? everywhere : nowhere)
-  const answers = words.answers<Found>(word, bytesOfFound)
-  // Who types has mostly asked for the word without its last letters.
-  const shorter = Array.from({ length: Math.min(MAX_TYPED_AT_ONCE, word.length - 1) }, (_, i) =>
-    words.answers<Found>(word.slice(0, -1 - i), bytesOfFound),
-  )
-  const findIn = (keys: Keys): Found => {
-    for (const beginning of shorter) {
-      const known = beginning.known(keys)
-      if (known) return known === nowhere ? nowhere : find(keys, word, known.rows)
-    }
-    return find(keys, word)
-  }
-  // What is told of a few rows is not asked again.
-  return (keys) => (keys.names.length < FEW_ROWS ? find(keys, word) : answers.of(keys, findIn))
+export function nameFinder(word: string): NameFinder {
+  if (word === '') return () => everywhere
+  return /\s/.test(word) ? () => nowhere : (keys, among) => find(keys, word, among)
 }
 
 /** Rows of which each is looked at, rather than all of the text. */
@@ -93,19 +76,21 @@ const listed = new Uint16Array(MAX_CHUNK_ROWS)
 /** Rows that have the word, while one chunk is searched. */
 const bits = new Uint32Array(MAX_CHUNK_ROWS >> 5)
 
-/** @param among these rows are all that may have the word */
 function find(keys: Keys, word: string, among: RowSet = allRows): Found {
   const { text, starts, isOfKeys } = keys.names.length < FEW_ROWS ? textOf(keys) : texts.of(keys, textOf)
   const size = keys.names.length
   bits.fill(0)
-  let [best, bestRank, bestLength] = [-1, rankAnywhere + 1, 0]
+  let best = -1
+  let bestRank = rankAnywhere + 1
+  let bestLength = 0
   /**
    * Rows come from the first to the last.
    * @param at where the word stands first in the name of the row
    */
   const take = (row: number, at: number): void => {
     bits[row >> 5] = (bits[row >> 5] as number) | (1 << (row & 31))
-    const [start, end] = [starts[row] as number, (starts[row + 1] as number) - 1]
+    const start = starts[row] as number
+    const end = (starts[row + 1] as number) - 1
     const rank = rankAt(text, at, start, end - word.length)
     if (rank > bestRank) return
     const length = end - start
@@ -113,7 +98,9 @@ function find(keys: Keys, word: string, among: RowSet = allRows): Found {
       if (length > bestLength) return
       if (length === bestLength && !comesFirst(keys, row, best, isOfKeys ? text : undefined)) return
     }
-    ;[best, bestRank, bestLength] = [row, rank, length]
+    best = row
+    bestRank = rank
+    bestLength = length
   }
   const count = among === allRows ? FEW_FOUND : listRows(among, size, listed)
   if (count < FEW_FOUND) {

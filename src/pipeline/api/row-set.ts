@@ -73,14 +73,19 @@ export const setOfBits = (bits: Uint32Array, size: number): RowSet => {
 export function setOfColumn<T extends JsonValue>(column: Column<T>, size: number, test: (value: T) => boolean): RowSet {
   if (column.isOne) return test(column.words.at(0) as T) ? allRows : noRows
   const { words, codes, numbers } = column
+  let passing: Uint8Array | undefined
+  if (codes !== null) {
+    passing = new Uint8Array(words.length)
+    let count = 0
+    for (let code = 0; code < words.length; code++) if (test(words.at(code) as T)) count += passing[code] = 1
+    if (count === 0) return noRows
+    if (count === words.length) return allRows
+  }
   const set = new Uint32Array(wordsFor(size))
   const put = (row: number): void => {
     set[row >> 5] = (set[row >> 5] as number) | (1 << (row & 31))
   }
-  if (codes !== null) {
-    const passing = Array.from(words, test)
-    if (!passing.includes(true)) return noRows
-    if (!passing.includes(false)) return allRows
+  if (codes !== null && passing) {
     for (let row = 0; row < size; row++) if (passing[codes[row] as number]) put(row)
   } else if (numbers !== null) {
     const isNothing = test(null as T) // NaN is null

@@ -3,7 +3,7 @@ import { type Chunk, type ClusterState, type Health, hasPartsOf, isNearIn, type 
 import { Best } from './best.ts'
 import { ChunkMemo, isKept } from './chunk-memo.ts'
 import { nameFinder, shortestOf } from './name-index.ts'
-import { allRows, both, countOf, either, noRows, type RowSet, rowsOf, setOfColumn } from './row-set.ts'
+import { both, countOf, either, noRows, type RowSet, rowsOf, setOfColumn } from './row-set.ts'
 import type { Steps } from './turns.ts'
 import { byText, type VisibleCluster } from './views.ts'
 import type { VisibleType } from './visible-types.ts'
@@ -127,9 +127,20 @@ interface FoundTable {
   readonly total: number
 }
 
-/** Some hundred words over a hundred tables. */
-const memo = new ChunkMemo(16 * 2 ** 20)
-const bytesOfFound = ({ parts }: FoundTable): number => 100 + 200 * parts.length
+/** Some dozen words that most rows have, over a hundred tables; thousands of those that few have. */
+const memo = new ChunkMemo(32 * 2 ** 20)
+const bytesOfFound = ({ parts }: FoundTable): number =>
+  parts.reduce((sum, { rows }) => sum + 150 + (rows.length === 0 ? 0 : 240 + rows.byteLength), 100)
+
+/** Letters typed between two questions: they are asked when the fingers rest. */
+const MAX_TYPED_AT_ONCE = 4
+
+/** The same words while the last of them was still typed, the longest first. */
+function beginningsOf(words: readonly string[]): string[][] {
+  const last = words.at(-1) ?? ''
+  const count = Math.min(MAX_TYPED_AT_ONCE, last.length - 1)
+  return Array.from({ length: count }, (_, i) => [...words.slice(0, -1), last.slice(0, -1 - i)])
+}
 
 /**
  * Names and namespaces of rows: hits are made of the tables, and of these of the chunks, that may have the best, and the others only counted.
@@ -137,22 +148,17 @@ const bytesOfFound = ({ parts }: FoundTable): number => 100 + 200 * parts.length
  * @returns how many there are
  */
 function* searchTypes(types: Iterable<VisibleType>, words: readonly string[], best: Best<Ranked>): Steps<number> {
-  const finders = new Map(words.map((word) => [word, wordFinder(word)]))
+  const finders = words.map(wordFinder)
+  const beginnings = beginningsOf(words)
   const found: { readonly type: VisibleType; readonly parts: readonly FoundRows[] }[] = []
   let [left, total] = [maxSearchedRows, 0]
   for (const type of types) {
-    const { named: table, cluster, source, name, seenBy } = type
+    const { named: table, cluster, name } = type
     if (table.size === 0 || table.size > left) continue
     left -= table.size
-    const title = name.toLowerCase()
-    const place = placeOf(cluster)
-    const own = words.filter((word) => !title.includes(word) && !place.includes(word))
-    const isTitled = words.some((word) => title.includes(word))
-    const make = () => foundIn(type, { words, own, isTitled, finders })
-    const question = JSON.stringify([source.id, source.hash, seenBy, words, own, isTitled])
-    const one = isKept(table)
-      ? yield* memo.answers(question, bytesOfFound).steps(type.namesAndSeen, make)
-      : yield* make()
+    const asked = askedOf(words, name.toLowerCase(), placeOf(cluster))
+    const make = (among?: FoundTable) => foundIn(type, asked, finders, among)
+    const one = isKept(table) ? yield* keptOf(type, asked, beginnings, make) : yield* make()
     total += one.total
     if (one.total > 0) found.push({ type, parts: one.parts })
   }
@@ -177,34 +183,93 @@ interface AskedOfTable {
   /** words that neither the type nor the cluster has */
   readonly own: readonly string[]
   readonly isTitled: boolean
-  readonly finders: ReadonlyMap<string, WordFinder>
 }
 
-function* foundIn(type: VisibleType, { words, own, isTitled, finders }: AskedOfTable): Steps<FoundTable> {
+/** @param title name of the type, in lower case; @param place names of the cluster */
+function askedOf(words: readonly string[], title: string, place: string): AskedOfTable {
+  const own = words.filter((word) => !title.includes(word) && !place.includes(word))
+  return { words, own, isTitled: words.some((word) => title.includes(word)) }
+}
+
+/** What is known of a table, or is found in it: where beginnings of the words are known, among what has these. */
+function* keptOf(
+  { source, seenBy, name, cluster, namesAndSeen }: VisibleType,
+  asked: AskedOfTable,
+  beginnings: readonly (readonly string[])[],
+  make: (among?: FoundTable) => Steps<FoundTable>,
+): Steps<FoundTable> {
+  const answersTo = ({ words, own, isTitled }: AskedOfTable) =>
+    memo.answers(JSON.stringify([source.id, source.hash, seenBy, words, own, isTitled]), bytesOfFound)
+  return yield* answersTo(asked).steps(namesAndSeen, () => {
+    // Who types has mostly asked for the words without the last letters.
+    const [title, place] = [name.toLowerCase(), placeOf(cluster)]
+    for (const beginning of beginnings) {
+      const known = answersTo(askedOf(beginning, title, place)).known(namesAndSeen)
+      if (known) return make(known)
+    }
+    return make()
+  })
+}
+
+/** Chunks that are searched before others have their turn. */
+const CHUNKS_AT_ONCE = 8
+
+/** @param among only these rows are looked at */
+function* foundIn(
+  type: VisibleType,
+  asked: AskedOfTable,
+  finders: readonly WordFinder[],
+  among?: FoundTable,
+): Steps<FoundTable> {
   const { named: table, source } = type
+  const isRanked = source.targets.length === 1
   const parts: FoundRows[] = []
   let total = 0
-  for (let i = 0; i < table.chunks.length; i++) {
-    const { keys } = table.chunks[i] as Chunk // below their number
-    const size = keys.names.length
-    const having = (word: string): RowSet => finders.get(word)?.rows(keys) ?? noRows
-    let rows: RowSet = allRows
-    for (const word of own) rows = both(rows, having(word), size)
-    if (own.length === 0 && !isTitled) rows = words.reduce((set, word) => either(set, having(word), size), noRows)
-    if (rows !== noRows) rows = both(rows, type.seenIn(i), size)
-    yield
+  const count = among ? among.parts.length : table.chunks.length
+  for (let i = 0; i < count; i++) {
+    const part = among?.parts[i]
+    const { keys } = part ?? (table.chunks[i] as Chunk) // below their number
+    const seen = part ? part.rows : type.seenIn(i)
+    if (i % CHUNKS_AT_ONCE === CHUNKS_AT_ONCE - 1) yield
+    if (seen === noRows) continue
+    const { rows, rank, best } = rowsWith(keys, seen, asked, finders)
     if (rows === noRows) continue
-    total += countOf(rows, size)
+    total += countOf(rows, keys.names.length)
     // What a row is called may be less than its key.
-    parts.push({ keys, rows, bound: source.targets.length === 1 ? boundOf(keys, words, finders) : null })
+    parts.push({ keys, rows, bound: isRanked ? { rank, name: keys.names.at(best) ?? '' } : null })
   }
   return { parts: parts.sort((a, b) => compareBounds(a.bound, b.bound)), total }
+}
+
+/** @returns the rows; none has a better rank, nor at this rank a better name than the row `best` */
+function rowsWith(
+  keys: Keys,
+  seen: RowSet,
+  { words, own, isTitled }: AskedOfTable,
+  finders: readonly WordFinder[],
+): { readonly rows: RowSet; readonly rank: number; readonly best: number } {
+  const size = keys.names.length
+  let all = seen
+  let some = noRows
+  let rank = 0
+  let best = -1
+  for (let i = 0; i < words.length && all !== noRows; i++) {
+    const finder = finders[i] as WordFinder // one of each word
+    const named = finder.named(keys, all)
+    rank += named.rank
+    best = named.best
+    if (own.length > 0 ? !own.includes(words[i] as string) : isTitled) continue
+    const having = either(named.rows, setOfColumn(keys.namespaces, size, finder.isInNamespace), size)
+    if (own.length > 0) all = both(all, having, size)
+    else some = either(some, having, size)
+  }
+  const rows = own.length > 0 || isTitled ? all : both(all, some, size)
+  return { rows, rank, best: words.length === 1 && best >= 0 ? best : shortestOf(keys) }
 }
 
 type WordFinder = ReturnType<typeof wordFinder>
 
 function wordFinder(word: string) {
-  const named = nameFinder(word)
   const namespaces = new Map<string, boolean>()
   const isInNamespace = (namespace: string): boolean => {
     const known = namespaces.get(namespace)
@@ -213,25 +278,7 @@ function wordFinder(word: string) {
     namespaces.set(namespace, isIn)
     return isIn
   }
-  return {
-    named,
-    /** with the word in name or namespace */
-    rows: (keys: Keys): RowSet => {
-      const size = keys.names.length
-      return either(named(keys).rows, setOfColumn(keys.namespaces, size, isInNamespace), size)
-    },
-  }
-}
-
-function boundOf(keys: Keys, words: readonly string[], finders: ReadonlyMap<string, WordFinder>): FoundRows['bound'] {
-  let [rank, best] = [0, -1]
-  for (const word of words) {
-    const found = finders.get(word)?.named(keys)
-    rank += found?.rank ?? 0
-    best = found?.best ?? -1
-  }
-  const row = words.length === 1 && best >= 0 ? best : shortestOf(keys)
-  return { rank, name: keys.names.at(row) ?? '' }
+  return { named: nameFinder(word), isInNamespace }
 }
 
 const compareNames = (left: string, right: string): number => left.length - right.length || byText(left, right)

@@ -8,6 +8,7 @@ import {
   planDocuments,
   planRemoval,
   previewDocuments,
+  tooLarge,
 } from './documents/index.ts'
 import type { Delivery, Position, Probe, Receipt, Sink, SinkPreview, Writing } from './sink.ts'
 
@@ -48,7 +49,7 @@ export class DirectorySink implements Sink {
     let bytes = 0
     for (const { path, text } of everyFile(plan)) {
       signal.throwIfAborted()
-      if ((await this.#tree.read(path, signal)) === text) continue
+      if ((await this.#tree.read(path, Number.MAX_SAFE_INTEGER, signal)) === text) continue
       await this.#write(path, text)
       written++
       bytes += Buffer.byteLength(text)
@@ -94,8 +95,11 @@ class DirectoryTree implements DocumentTree {
     this.#directory = directory
   }
 
-  async read(path: string): Promise<string | undefined> {
-    return readFile(join(this.#directory, path), 'utf8').catch(absent)
+  async read(path: string, maxBytes: number): Promise<string | undefined> {
+    const place = join(this.#directory, path)
+    const { size = 0 } = (await stat(place).catch(absent)) ?? {}
+    if (size > maxBytes) throw tooLarge(path, maxBytes)
+    return readFile(place, 'utf8').catch(absent)
   }
 
   async existing(paths: readonly string[]): Promise<ReadonlySet<string>> {
@@ -103,9 +107,9 @@ class DirectoryTree implements DocumentTree {
     return new Set(paths.filter((_, i) => there[i] !== undefined))
   }
 
-  async *manifests(): AsyncIterable<string> {
+  async *manifests(maxBytes: number): AsyncIterable<string> {
     const all = (await readdir(this.#directory, { recursive: true }).catch(absent)) ?? []
-    for (const path of all) if (path.endsWith('.manifest.json')) yield (await this.read(path)) ?? ''
+    for (const path of all) if (path.endsWith('.manifest.json')) yield (await this.read(path, maxBytes)) ?? ''
   }
 }
 

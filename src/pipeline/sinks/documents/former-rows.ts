@@ -31,7 +31,8 @@ function listOf(path: string, text: string): unknown {
   try {
     switch (formatOf(path, undefined, 'json')) {
       case 'yaml':
-        return parse(text)
+        // Whoever may write to the sink may have written it: each key would be compared with every other one.
+        return parse(text, { uniqueKeys: false })
       case 'ndjson':
         return text
           .split('\n')

@@ -6,7 +6,14 @@ import type { HeldPositions } from './held-positions.ts'
 import { type DocumentLayout, embeddedAttribute, ownManifestPath } from './layout.ts'
 import { wholePath } from './paths.ts'
 import { type DocumentFile, documentFiles, type Making, treeFiles } from './planned-files.ts'
-import { isSameWriting, manifestText, parseManifest, type SetManifest, writingWords } from './set-manifest.ts'
+import {
+  isSameWriting,
+  MAX_MANIFEST_BYTES,
+  manifestText,
+  parseManifest,
+  type SetManifest,
+  writingWords,
+} from './set-manifest.ts'
 import type { DocumentTree } from './tree.ts'
 
 /** What a delivery means for the files of a sink. */
@@ -112,7 +119,7 @@ export async function planRemoval(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const path = ownManifestPath(layout, writing)
-  const manifest = parseManifest((await tree.read(path, signal)) ?? '')
+  const manifest = parseManifest((await tree.read(path, MAX_MANIFEST_BYTES, signal)) ?? '')
   if (!manifest || !isSameWriting(manifest.writing, writing)) return []
   return comparePositions(manifest.position, position) > 0 ? [] : [...manifest.paths, path]
 }
@@ -132,7 +139,7 @@ const fingerprintOf = (layout: DocumentLayout, isTree: boolean): string =>
     .slice(0, 12)
 
 async function readManifest(path: string, writing: Writing, tree: DocumentTree, signal: AbortSignal) {
-  const manifest = parseManifest((await tree.read(path, signal)) ?? '')
+  const manifest = parseManifest((await tree.read(path, MAX_MANIFEST_BYTES, signal)) ?? '')
   if (manifest && !isSameWriting(manifest.writing, writing)) throw foreignFile(path, manifest.writing)
   return manifest
 }
@@ -189,7 +196,7 @@ async function refuseFilesOfOthers(
   if (added.length === 0) return
   const there = await tree.existing(added, signal)
   if (there.size === 0) return
-  for await (const text of tree.manifests(signal)) {
+  for await (const text of tree.manifests(MAX_MANIFEST_BYTES, signal)) {
     const manifest = parseManifest(text)
     if (!manifest || isSameWriting(manifest.writing, writing)) continue
     const path = manifest.paths.find((one) => there.has(one))

@@ -8,7 +8,7 @@ import { packRows } from './parts.ts'
 import { partPath, wholePath } from './paths.ts'
 import { rowPaths } from './row-files.ts'
 import type { SetManifest } from './set-manifest.ts'
-import type { DocumentTree } from './tree.ts'
+import { type DocumentTree, tooLarge } from './tree.ts'
 
 export interface DocumentFile {
   readonly path: string
@@ -54,13 +54,21 @@ export async function documentFiles(
   }
 }
 
+/** Documents that are read back, bytes: of a hundred thousand rows, and of one that was written under another bound. */
+const MAX_FORMER_BYTES = 128 * 2 ** 20
+const MAX_DOCUMENT_BYTES = 4 * 2 ** 20
+
 /** The rows, with those of the document that stands there where it may not lose any. */
-async function withRowsOf(path: string, rows: () => Iterable<Row>, { former, tree, signal }: Making) {
+async function withRowsOf(path: string, rows: () => Iterable<Row>, { former, tree, delivery, signal }: Making) {
   if (!former) return rows
   const before: Row[] = []
-  for (const one of former.paths.filter((part) => wholePath(part) === path)) {
-    const text = await tree.read(one, signal)
-    if (text !== undefined) before.push(...rowsOfDocument(one, text))
+  const maxBytes = Math.max(MAX_DOCUMENT_BYTES, 2 * delivery.maxPartBytes)
+  let left = MAX_FORMER_BYTES
+  for (const one of new Set(former.paths.filter((part) => wholePath(part) === path))) {
+    const text = (await tree.read(one, maxBytes, signal)) ?? ''
+    left -= text.length
+    if (left < 0) throw tooLarge(`what stands at ${path}`, MAX_FORMER_BYTES)
+    if (text !== '') for (const row of rowsOfDocument(one, text)) before.push(row)
   }
   const all = withFormer(rows(), before)
   return () => all

@@ -1,8 +1,13 @@
 import { KOLLECT_API_VERSION } from '#kinds'
-import type { Position, Writing } from '../sink.ts'
+import { type Position, SinkError, type Writing } from '../sink.ts'
 import { snapshotId } from './envelope.ts'
 
 const KIND = 'KollectExportSetManifest'
+/** The paths of some hundred thousand files. */
+export const MAX_MANIFEST_BYTES = 32 * 2 ** 20
+/** Objects, lists and values: of others it takes a minute to read as many as there is room for. */
+const MAX_MANIFEST_VALUES = 1_000_000
+
 /** The list of what an inventory has in a sink: written last, so that a set that is named in it is whole. */
 export interface SetManifest {
   readonly writing: Writing
@@ -21,6 +26,7 @@ export interface SetManifest {
   readonly paths: readonly string[]
 }
 
+/** @throws SinkError terminal, where it would be more than is read */
 export function manifestText({ writing, position, ...rest }: SetManifest): string {
   const { generation, exportedAt, complete, checksum, layout, writer, partTotal, paths } = rest
   const body = {
@@ -42,7 +48,12 @@ export function manifestText({ writing, position, ...rest }: SetManifest): strin
     writer,
     paths,
   }
-  return `${JSON.stringify(body, null, 2)}\n`
+  const text = `${JSON.stringify(body, null, 2)}\n`
+  if (Buffer.byteLength(text) <= MAX_MANIFEST_BYTES && isModest(text)) return text
+  throw new SinkError(
+    'terminal',
+    `the inventory has ${paths.length} files, more than the list of them has room for: write documents instead of a file for each row, or make several inventories of it`,
+  )
 }
 
 /** Reads a manifest of ours; undefined for anything else, also for one that the original wrote, which has no order. */
@@ -77,7 +88,19 @@ const isInside = (path: string): boolean =>
 const wholeNumber = (value: unknown): bigint | undefined =>
   typeof value === 'string' && /^\d{1,40}$/.test(value) ? BigInt(value) : undefined
 
+/** Looks at what begins a value, and at no more of it than that. */
+function isModest(text: string): boolean {
+  let values = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if ((code === COMMA || code === BRACKET || code === BRACE) && ++values > MAX_MANIFEST_VALUES) return false
+  }
+  return true
+}
+const [COMMA, BRACKET, BRACE] = [0x2c, 0x5b, 0x7b]
+
 function jsonOf(text: string): Readonly<Record<string, unknown>> | undefined {
+  if (!isModest(text)) return undefined
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined

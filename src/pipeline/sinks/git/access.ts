@@ -112,6 +112,13 @@ const LOCAL = [
   ['gc.auto', '0'],
   ['maintenance.auto', 'false'],
   ['core.hooksPath', '/dev/null'],
+  // Within the memory that git may take (process.ts), on a machine of any number of cores.
+  ['pack.threads', '1'],
+  ['pack.windowMemory', '64m'],
+  ['core.packedGitWindowSize', '32m'],
+  ['core.packedGitLimit', '128m'],
+  ['core.deltaBaseCacheLimit', '64m'],
+  ['core.bigFileThreshold', '16m'],
 ] as const
 
 /** For commands that connect to nobody. */

@@ -27,6 +27,7 @@ import {
 import { Slots } from '../slots.ts'
 import { twoCredentials } from '../two-credentials.ts'
 import { type GitAccess, openAccess, secretsOf } from './access.ts'
+import { GitCaches } from './caches.ts'
 import { type CommitFacts, commitMessage } from './commit-message.ts'
 import { gitFailure } from './failure.ts'
 import { GitTree } from './git-tree.ts'
@@ -42,6 +43,8 @@ const TIDY_EVERY = 200
 
 /** One at a time for each branch of each remote, whatever sinks name it: they would overtake each other. */
 const branches = new Map<string, Slots>()
+/** Of each folder, whatever sinks have their caches in it. */
+const folders = new Map<string, GitCaches>()
 
 /** What is going to be committed, or why nothing is. */
 type Decision =
@@ -70,6 +73,9 @@ export class GitSink implements Sink {
   readonly #isForced: boolean
   readonly #held = new HeldPositions()
   readonly #repository: GitRepository
+  readonly #caches: GitCaches
+  /** name of the folder of its cache */
+  readonly #cache: string
   #commits = 0
 
   /** @throws SinkError terminal, for a spec that admission would refuse */
@@ -86,7 +92,11 @@ export class GitSink implements Sink {
       .update(JSON.stringify([this.#remote, namespace, name]))
       .digest('hex')
       .slice(0, 24)
-    this.#repository = new GitRepository(this.#remote, join(context.directory, 'git', cache), secretsOf(declaration))
+    const folder = join(context.directory, 'git')
+    this.#repository = new GitRepository(this.#remote, join(folder, cache), secretsOf(declaration))
+    this.#caches = folders.get(folder) ?? new GitCaches(folder)
+    folders.set(folder, this.#caches)
+    this.#cache = cache
   }
 
   async probe(signal: AbortSignal): Promise<Probe> {
@@ -209,7 +219,7 @@ export class GitSink implements Sink {
     const release = await slots.take(signal)
     const limit = AbortSignal.timeout(TIMEOUT_MS)
     try {
-      return await this.#attempted(AbortSignal.any([signal, limit]), action)
+      return await this.#caches.using(this.#cache, () => this.#attempted(AbortSignal.any([signal, limit]), action))
     } catch (error) {
       signal.throwIfAborted()
       if (!limit.aborted) throw error

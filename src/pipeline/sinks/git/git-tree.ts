@@ -12,8 +12,8 @@ export class GitTree implements DocumentTree {
     this.#commit = commit
   }
 
-  async read(path: string, signal: AbortSignal): Promise<string | undefined> {
-    return this.#commit === undefined ? undefined : this.#repository.read(this.#commit, path, signal)
+  async read(path: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined> {
+    return this.#commit === undefined ? undefined : this.#repository.read(this.#commit, path, maxBytes, signal)
   }
 
   /** The object of each file. @throws SinkError terminal, where a folder stands where a file is to be, or the other way round */
@@ -38,10 +38,11 @@ export class GitTree implements DocumentTree {
     return new Set((await this.files(paths, signal)).keys())
   }
 
-  async *manifests(signal: AbortSignal): AsyncIterable<string> {
+  async *manifests(maxBytes: number, signal: AbortSignal): AsyncIterable<string> {
     if (this.#commit === undefined) return
-    for (const path of await this.#repository.pathsEndingWith(this.#commit, '.manifest.json', signal))
-      yield (await this.#repository.read(this.#commit, path, signal)) ?? ''
+    const paths = await this.#repository.pathsEndingWith(this.#commit, '.manifest.json', signal)
+    for (const [path, { size }] of await this.#repository.entries(this.#commit, paths, signal))
+      if (size <= maxBytes) yield (await this.#repository.read(this.#commit, path, maxBytes, signal)) ?? ''
   }
 }
 

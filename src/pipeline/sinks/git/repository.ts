@@ -1,6 +1,8 @@
 import { chmod, mkdir, rm, stat } from 'node:fs/promises'
+import { tooLarge } from '../documents/index.ts'
 import { SinkError } from '../sink.ts'
 import { type GitAccess, localEnvironment } from './access.ts'
+import { ACCESS_SUFFIX } from './caches.ts'
 import { gitFailure, isUnreachable } from './failure.ts'
 import { type GitEnd, type GitRun, runGit } from './process.ts'
 import type { GitRemote } from './remote.ts'
@@ -8,6 +10,8 @@ import type { GitRemote } from './remote.ts'
 /** What stands at a path of a commit. */
 export interface TreeEntry {
   readonly id: string
+  /** bytes */
+  readonly size: number
   readonly type: 'blob' | 'tree' | 'commit'
 }
 
@@ -105,20 +109,24 @@ export class GitRepository {
     const found = new Map<string, TreeEntry>()
     if (paths.length === 0) return found
     const input = paths.map((path) => `${commit}:${path}\n`)
-    const output = await this.#must(['cat-file', '--batch-check=%(objectname) %(objecttype)'], { input, signal })
+    const output = await this.#must(['cat-file', '--batch-check=%(objectname) %(objecttype) %(objectsize)'], {
+      input,
+      signal,
+    })
     const lines = output.toString().split('\n')
     for (const [i, path] of paths.entries()) {
-      const [, id = '', type] = /^([0-9a-f]{40,64}) (blob|tree|commit)$/.exec(lines[i] ?? '') ?? []
-      if (type) found.set(path, { id, type: type as TreeEntry['type'] })
+      const [, id = '', type, size] = /^([0-9a-f]{40,64}) (blob|tree|commit) (\d+)$/.exec(lines[i] ?? '') ?? []
+      if (type) found.set(path, { id, type: type as TreeEntry['type'], size: Number(size) })
     }
     return found
   }
 
-  async read(commit: string, path: string, signal: AbortSignal): Promise<string | undefined> {
-    const output = await this.#must(['cat-file', '--batch'], { input: [`${commit}:${path}\n`], signal })
-    const end = output.indexOf('\n')
-    const [, size] = /^[0-9a-f]+ blob (\d+)$/.exec(output.toString('utf8', 0, Math.max(0, end))) ?? []
-    return size === undefined ? undefined : output.toString('utf8', end + 1, end + 1 + Number(size))
+  /** @throws SinkError terminal, where it has more than `maxBytes` */
+  async read(commit: string, path: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined> {
+    const entry = (await this.entries(commit, [path], signal)).get(path)
+    if (entry?.type !== 'blob') return undefined
+    if (entry.size > maxBytes) throw tooLarge(path, maxBytes)
+    return (await this.#must(['cat-file', 'blob', entry.id], { signal })).toString('utf8')
   }
 
   /** Paths of all files of a commit that end so. */
@@ -199,7 +207,7 @@ export class GitRepository {
 
   /** Folder beside it for files that live as long as an access. */
   get accessDirectory(): string {
-    return `${this.#directory}.access`
+    return `${this.#directory}${ACCESS_SUFFIX}`
   }
 }
 

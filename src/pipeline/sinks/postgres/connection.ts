@@ -200,8 +200,8 @@ class ContainedClient extends pg.Client {
   }
 }
 
-/** The longest answer is the hashes of all rows of an inventory: of half a million. */
-const MAX_ANSWER_BYTES = 128 * 2 ** 20
+/** The longest answer is the hashes of all rows of an inventory: of a quarter of a million. */
+const MAX_ANSWER_BYTES = 64 * 2 ** 20
 
 /** Every address is judged when it is dialled. */
 class GuardedSocket extends Socket {

@@ -16,6 +16,7 @@ const wrong = {
   short: message('Z', 'I', 3),
   nothing: message('R', '', 0),
   'a long error': message('E', '', 2 ** 20 + 1),
+  'many columns': message('T', '', 2 ** 15),
 }
 
 it('reads the same, however it is cut into pieces, and finds the first that is wrong', () => {
@@ -42,4 +43,15 @@ it('reads the same, however it is cut into pieces, and finds the first that is w
       expect(fault === undefined).toBe(last === undefined)
     }),
   )
+})
+
+it('takes a million rows of an answer, and few of other messages', () => {
+  const many = (type: string, count: number) =>
+    Buffer.concat(Array.from({ length: count }, () => message(type, '\0\0')))
+  const messages = new Messages()
+  const [rows, ready] = [many('D', 1_000_000), message('Z', 'I')]
+  for (const piece of [rows, ready, many('T', 1000), rows, ready, many('N', 1000)])
+    expect(messages.fault(piece)).toBeUndefined()
+  expect(messages.fault(message('T', '\0\0'))).toMatch(/more messages than an answer has/)
+  expect(new Messages().fault(Buffer.concat([rows, message('D', '\0\0')]))).toMatch(/more messages/)
 })

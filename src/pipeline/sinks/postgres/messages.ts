@@ -1,9 +1,11 @@
 /*
  * What a database sends, looked at before the library has it: of an error or a notice it reads fields until their end is written, and
- * where that is missing it never ends.
+ * where that is missing it never ends; and it makes much of short messages, if only there are enough of them.
  *
- *   message:          type, length int32 (itself included), …
+ *   message:           type, length int32 (itself included), …
  *   error E, notice N: fields (type, text, 0), 0
+ *   columns T:         count int16, …
+ *   ready Z:           the answer is over
  *
  * @see PostgreSQL, "Message Formats"
  */
@@ -11,8 +13,15 @@
 const HEAD_BYTES = 5
 /** Of an error or a notice, bytes: its words, and a piece of a statement. */
 const MAX_WORDS_BYTES = 2 ** 20
+/** Of our statements none has as many columns, nor as many rows; of all others there are few. */
+const MAX_COLUMNS_BYTES = 16 * 1024
+const MAX_ROWS = 1_000_000
+const MAX_OTHERS = 1000
 const ERROR = 0x45
 const NOTICE = 0x4e
+const COLUMNS = 0x54
+const ROW = 0x44
+const READY = 0x5a
 
 /** What comes on one connection to a database. */
 export class Messages {
@@ -20,6 +29,9 @@ export class Messages {
   /** of the message that is coming, bytes */
   #seen = 0
   #size = 0
+  /** in the answer that is coming */
+  #rows = 0
+  #others = 0
   /** the body of an error or a notice, as far as it came */
   #words: Buffer[] | undefined
 
@@ -48,6 +60,10 @@ export class Messages {
     const length = this.#head.readUInt32BE(1)
     if (length < HEAD_BYTES - 1) return `it begins a message of ${length} bytes`
     this.#size = 1 + length
+    if (type === READY) this.#rows = this.#others = 0
+    else if (type === ROW ? ++this.#rows > MAX_ROWS : ++this.#others > MAX_OTHERS)
+      return 'it sends more messages than an answer has'
+    if (type === COLUMNS && length > MAX_COLUMNS_BYTES) return `it describes columns in ${length} bytes`
     this.#words = type === ERROR || type === NOTICE ? [] : undefined
     return this.#words && length > MAX_WORDS_BYTES ? `it begins an error of ${length} bytes` : undefined
   }

@@ -1,6 +1,7 @@
 import { Agent as PlainAgent } from 'node:http'
 import { Agent } from 'node:https'
 import { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import {
   DeleteObjectCommand,
   GetObjectCommand,
@@ -12,15 +13,15 @@ import {
 } from '@aws-sdk/client-s3'
 import pLimit from 'p-limit'
 import { boundReceived, type OutboundGuard } from '#outbound'
-import type { DocumentTree } from '../documents/index.ts'
+import { type DocumentTree, tooLarge } from '../documents/index.ts'
 import { SinkError, type SnapshotDeclaration } from '../sink.ts'
 import type { Bucket } from './bucket.ts'
 import { s3Failure } from './failure.ts'
 
-/** of a document that is read back, bytes */
-const MAX_OBJECT_BYTES = 64 * 2 ** 20
-/** With its head. */
+/** Of an answer, bytes: a document that is read back, with its head. */
 const MAX_ANSWER_BYTES = 65 * 2 ** 20
+/** Of what a store says besides documents: the library reads it as XML, at length where that is nested or long. */
+const MAX_WORDS_BYTES = 64 * 1024
 const CONNECT_MS = 10_000
 /** without a byte of an answer */
 const SILENCE_MS = 30_000
@@ -86,19 +87,17 @@ export class S3Store implements DocumentTree {
         throwOnRequestTimeout: true,
       },
     })
+    boundWords(this.#client)
   }
 
-  async read(path: string, signal: AbortSignal): Promise<string | undefined> {
+  async read(path: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined> {
     return this.#call(signal, async () => {
       const command = new GetObjectCommand(this.#key(path))
       const found = await this.#client.send(command, { abortSignal: signal }).catch(absent)
       if (!found?.Body) return undefined
-      if ((found.ContentLength ?? 0) > MAX_OBJECT_BYTES)
-        throw new SinkError(
-          'terminal',
-          `${path} in the bucket is larger than ${MAX_OBJECT_BYTES} bytes: it is none of ours; move it away`,
-        )
-      return found.Body.transformToString('utf8')
+      const bytes = await bytesOf(found.Body as Readable, maxBytes) // in Node.js it is one
+      if (!bytes) throw tooLarge(path, maxBytes)
+      return bytes.toString('utf8')
     })
   }
 
@@ -154,6 +153,38 @@ export class S3Store implements DocumentTree {
       throw s3Failure(error, this.#bucket.endpoint)
     }
   }
+}
+
+/** Hands the library what a store says when it was read within the bound. */
+function boundWords({ middlewareStack }: S3Client): void {
+  middlewareStack.add(
+    (next, { commandName }) =>
+      async (args) => {
+        const result = await next(args)
+        const response = result.response as { readonly statusCode: number; body?: unknown }
+        const isDocument = commandName === 'GetObjectCommand' && response.statusCode < 300
+        if (isDocument || !(response.body instanceof Readable)) return result
+        const words = await bytesOf(response.body, MAX_WORDS_BYTES)
+        if (!words)
+          throw new SinkError('transient', `the store says more than 64 KiB with status ${response.statusCode}`)
+        response.body = Readable.from([words])
+        return result
+      },
+    // Beside the connection, before anything is read.
+    { name: 'boundWords', step: 'deserialize', priority: 'low' },
+  )
+}
+
+/** @returns undefined where it has more than that */
+async function bytesOf(body: Readable, maxBytes: number): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > maxBytes) return undefined // which ends the stream
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
 }
 
 /** An object that is not there. A bucket that is not there is something else, and says so. */
