@@ -129,7 +129,7 @@ export class Scrubber {
 
   #isSecretEntry(map: Fields, key: string, value: unknown): boolean {
     if (this.#names.has(key)) return true
-    if (key === 'release' && this.#isHelm && map === (this.#root as Fields).data) return true
+    if (key === 'release') return this.#isHelm && map === (this.#root as Fields).data ? true : isPackedRelease(value)
     if (key === 'value') return this.#isNamedSecret(map.name) || this.#isNamedSecret(map.key)
     if (key === 'valueFrom') return isFields(value) && Object.hasOwn(value, 'secretKeyRef')
     if (key === 'tls') return isFields(value) && Object.hasOwn(value, 'key')
@@ -212,6 +212,9 @@ export class Scrubber {
     if (this.#values > MAX_VALUES) throw new ExtractionFault(`the value holds more than ${MAX_VALUES} values`)
   }
 }
+
+/** What Helm keeps, packed once or twice; it says so by its label, but a copy need not. */
+const isPackedRelease = (value: unknown): boolean => typeof value === 'string' && /^(?:H4sI|SDRzS)/.test(value)
 
 function isPlainAnnotation(value: unknown): boolean {
   return typeof value === 'string' && value.length <= MAX_PLAIN_ANNOTATION && PLAIN_ANNOTATION.test(value)

@@ -9,7 +9,7 @@ const MAX_NESTED = 4
 
 /** Nothing below fits a text without one of these. */
 const SUSPECT =
-  /pass|pwd|pw[=:]|secret|token|key|cred|auth|sig=|bearer|basic|cookie|:\/\/|^\s*[{[]|eyJ|gh[opusr]_|github_pat|glpat-|xox[abeprs]-|[rs]k_live|AIza|-u\s|--user/i
+  /pass|pwd|pw[=:]|secret|token|key|cred|auth|sig=|bearer|basic|cookie|:\/\/|^\s*[{[]|eyJ|gh[opusr]_|github_pat|glpat-|xox[abeprs]-|[rs]k_live|AIza|-u\s|--user|identified\s/i
 
 const NAME =
   '(?:pass(?:word|wd|phrase)?s?|pwd|(?<![a-z])pw|secret|token|(?:api|private|secret|access|account|shared|encryption|signing|master)[-_. ]?key|credentials?|auth(?:orization)?|set-cookie|connection[-_ ]?string|sig)'
@@ -17,6 +17,11 @@ const NAME =
 const QUOTED = String.raw`(?:"(?:[^"\\\n]|\\.){0,65536}"?|'[^'\n]{0,65536}'?)(?=[\s,;:}\])&|]|$)|\[redacted\](?=[\s,;:}\])&|"'\\]|$)`
 /** Behind `|` or `>` of YAML: the lines that are indented. */
 const BLOCK = String.raw`[|>][-+0-9]{0,2}[ \t]{0,20}(?:\r?\n(?:[ \t]+[^\n]*|(?=\r?\n|$))){1,2000}`
+
+/** An entry of a list in YAML, JSON or XML whose name is telling, on one line or some; its value stands behind it, or before. */
+const ENTRY_NAME = String.raw`(?:name|key)["']?\s{0,20}[:=]\s{0,20}["']?[\w.-]{0,128}?${NAME}["']?(?![\w.-])`
+const ENTRY_VALUE = String.raw`["']?value["']?\s{0,20}[:=]\s{0,20}`
+const SAME_ENTRY = String.raw`(?:[\s,]{1,64}|[ \t,]{0,20}(?:#[^\n]{0,256})?(?:\r?\n(?![ \t]{0,64}-[ \t])[^\n]{0,512}){0,4}?\r?\n[ \t]{0,64})`
 
 /** Each match is redacted but for its first group. Bounds in the patterns keep them linear. */
 const PATTERNS: readonly RegExp[] = [
@@ -27,6 +32,12 @@ const PATTERNS: readonly RegExp[] = [
   /(:\/\/)[^\s/?#"'@:]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s"'<>]{1,2048}(?=@(?!sha\d))/g,
   // Unquoted the value goes to the end of the line: nobody knows which letters a password has.
   new RegExp(String.raw`(${NAME}\\?["']?\s{0,20}(?:=>?|:=?)\s{0,20})(?:\\?(?:${QUOTED})|${BLOCK}|[^\n]+)`, 'gi'),
+  new RegExp(String.raw`(\b${ENTRY_NAME}${SAME_ENTRY}${ENTRY_VALUE})(?:\\?(?:${QUOTED})|${BLOCK}|[^\n]+)`, 'gi'),
+  new RegExp(String.raw`(\b${ENTRY_VALUE})(?:${QUOTED}|[^\n]+?)(?=${SAME_ENTRY}["']?${ENTRY_NAME})`, 'gi'),
+  new RegExp(String.raw`(<[\w:.-]{0,64}?${NAME}>\s{0,20})[^<]{1,65536}`, 'gi'),
+  // Of netrc, and of SQL.
+  /(\blogin\s{1,20}\S{1,256}\s{1,20}password\s{1,20})\S+/gi,
+  /(\b(?:password|identified\s{1,5}by)\s{1,20})(?:'[^'\n]{1,1024}'|"[^"\n]{1,1024}")/gi,
   new RegExp(String.raw`((?<=^|\s)--?[\w-]{0,64}?${NAME}\s{1,20})(?:${QUOTED}|\S+)`, 'gi'),
   /((?<=^|\s)(?:-u|--user)[\s=]{1,20})["']?[^\s:]{1,256}:\S+/g,
   /(\b(?:bearer|basic)\s{1,20})[\w+/=.~-]{8,}/gi,
