@@ -1,10 +1,20 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Metrics, silentLogger } from '#runtime'
+import { type Logger, Metrics, silentLogger } from '#runtime'
 import { redisMissing, startRedis } from '../state/test/redis-server.ts'
 import { type AuditEntry, AuditFileError, openAudit, verifyAudit } from './index.ts'
 
@@ -40,14 +50,21 @@ interface Settings {
   readonly key?: Buffer | null
   readonly keepFiles?: number
   readonly level?: 'denials' | 'all'
+  readonly logger?: Logger
+}
+
+/** @returns facts of the lines about something that is wrong */
+function heard(): { readonly logger: Logger; readonly said: readonly object[] } {
+  const said: object[] = []
+  return { logger: { ...silentLogger, error: (facts) => void said.push(facts) }, said }
 }
 
 async function write(path: string, entries: readonly AuditEntry[], settings: Settings = {}): Promise<void> {
-  const { level = 'all', key = KEY, ...rest } = settings
+  const { level = 'all', key = KEY, logger = silentLogger, ...rest } = settings
   const file = { ...rest, ...(key !== null && { key }) }
   await using trail = await openAudit({
     config: { level, file: { path, ...file } },
-    logger: silentLogger,
+    logger,
     metrics: new Metrics({}, { processMetrics: false }),
   })
   for (const one of entries) {
@@ -137,6 +154,10 @@ describe('the audit file', () => {
   })
 
   const linesOf = (path: string): string[] => readFileSync(path, 'utf8').trimEnd().split('\n')
+  const replaceBy = (path: string, lines: readonly string[]): void => {
+    writeFileSync(`${path}.put`, lines.map((line) => `${line}\n`).join(''))
+    renameSync(`${path}.put`, path)
+  }
   const cutTo = (path: string, lines: number): void =>
     writeFileSync(
       path,
@@ -169,7 +190,7 @@ describe('the audit file', () => {
     await write(path, some(2))
     expect(await verifyAudit(path, { key: KEY })).toMatchObject({
       ok: false,
-      fault: { line: 4, why: expect.stringMatching(/when the hub started/) },
+      fault: { line: 4, why: expect.stringMatching(/before this one (were|may be) missing/) },
     })
   })
 
@@ -182,6 +203,103 @@ describe('the audit file', () => {
       ok: false,
       fault: { line: left + 1, why: expect.stringMatching(/lines before this one were missing/) },
     })
+  })
+
+  it.each<[what: string, take: (path: string) => void, lines: number]>([
+    ['the file is gone and its head is there', (path) => rmSync(path), 5],
+    ['the file was renamed', (path) => renameSync(path, `${path}.1`), 5],
+    ['the file was put elsewhere and an older one in its place', (path) => copyFileSync(`${path}.older`, path), 3],
+    ['lines are gone at its beginning', (path) => replaceBy(path, linesOf(path).slice(2)), 2],
+    ['another file of as many lines with the same key stands there', (path) => copyFileSync(`${path}.other`, path), 1],
+  ])('says at the next start, in the log and in the trail, that %s', async (_, take, lines) => {
+    const path = newPath()
+    await write(path, some(2))
+    copyFileSync(path, `${path}.older`)
+    await write(path, some(3))
+    await write(`${path}.other`, some(5).reverse())
+    take(path)
+    const { logger, said } = heard()
+    await write(path, some(1), { logger })
+    expect(said).toEqual([{ path, lines }])
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({ ok: false })
+    expect(readFileSync(path, 'utf8')).toMatch(new RegExp(`"kind":"cut","count":${lines}}`))
+    // What is said stays said at a later start.
+    await write(path, some(1))
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({ ok: false })
+  })
+
+  it('takes nothing for missing that it rotated and removed itself, or whose older files were put away', async () => {
+    const path = newPath()
+    await write(path, some(12), { maxBytes: 2000, keepFiles: 1 })
+    for (const name of readdirSync(folder))
+      if (/\.\d{12}$/.test(name) && join(folder, name).startsWith(path)) rmSync(join(folder, name))
+    const { logger, said } = heard()
+    await write(path, some(1), { logger })
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({ ok: true, last: { seq: 13 } })
+    // The one being written is empty after such a name was given to it, and the trail then has no line at all.
+    const { seq: first } = JSON.parse(linesOf(path)[0] ?? '') as { seq: number }
+    const full = `${path}.${String(first).padStart(12, '0')}`
+    renameSync(path, full)
+    await write(path, [], { logger })
+    rmSync(full)
+    await write(path, [], { logger })
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({ ok: true, entries: 0 })
+    await write(path, some(1), { logger })
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({ ok: true, first: { seq: 14 } })
+    expect(said).toEqual([])
+  })
+
+  it.each<[what: string, take: (path: string) => void, lines: number, left: number]>([
+    ['removed', (path) => rmSync(path), 2, 0],
+    ['removed with its head', (path) => [path, `${path}.head`].map((one) => rmSync(one)), 2, 0],
+    ['renamed', (path) => renameSync(path, `${path}.1`), 2, 0],
+    ['emptied', (path) => writeFileSync(path, ''), 2, 0],
+    ['cut in place', (path) => cutTo(path, 1), 1, 1],
+    ['replaced by an older one', (path) => replaceBy(path, linesOf(path).slice(0, 1)), 1, 1],
+  ])('goes on at its path where the file is %s while it is written, and says so', async (_, take, lines, left) => {
+    const path = newPath()
+    const { logger, said } = heard()
+    const config = { level: 'all', file: { path, key: KEY } } as const
+    await using trail = await openAudit({ config, logger, metrics: new Metrics({}, { processMetrics: false }) })
+    for (const one of some(2)) trail.record(one)
+    await trail.flush()
+    take(path)
+    trail.record(entry(2))
+    await trail.flush()
+    expect(linesOf(path).slice(left)).toEqual([
+      expect.stringContaining(`"kind":"cut","count":${lines}}`),
+      expect.stringContaining('"requestId":"r2"'),
+    ])
+    expect(said).toEqual([{ path, lines }])
+    expect(await verifyAudit(path, { key: KEY })).toMatchObject({
+      ok: false,
+      fault: { line: left + 1, why: expect.stringMatching(/lines before this one were missing/) },
+    })
+    trail.record(entry(3))
+    await trail.flush()
+    expect(linesOf(path)).toHaveLength(left + 3)
+  })
+
+  it('says what is gone also where the folder is gone for a while, and what could not be kept meanwhile', async () => {
+    const path = join(folder, 'gone', 'audit.jsonl')
+    mkdirSync(join(folder, 'gone'))
+    const config = { level: 'all', file: { path, key: KEY } } as const
+    const metrics = new Metrics({}, { processMetrics: false })
+    await using trail = await openAudit({ config, logger: silentLogger, metrics })
+    trail.record(entry(0))
+    await trail.flush()
+    rmSync(join(folder, 'gone'), { recursive: true })
+    trail.record(entry(1))
+    await trail.flush()
+    expect(await metrics.registry.getSingleMetricAsString('clusterpulse_audit_missed_total')).toMatch(/file.* 1$/m)
+    mkdirSync(join(folder, 'gone'))
+    trail.record(entry(2))
+    await trail.flush()
+    expect(linesOf(path)).toEqual([
+      expect.stringContaining('"kind":"cut","count":1}'),
+      expect.stringContaining('"requestId":"r2"'),
+      expect.stringContaining('"kind":"dropped","count":1}'),
+    ])
   })
 
   it('verifies without a key only by a line noted elsewhere, and misses that line when it is cut off or another', async () => {

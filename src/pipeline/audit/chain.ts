@@ -12,8 +12,8 @@ export interface ChainLine {
 
 /**
  * What the trail says of itself: entries that found no room (`dropped`), entries of strangers and of members beyond what is recorded of
- * them one by one (`strangers`, `members`), a torn line that was cut off (`recovered`); and, found at a start, lines that were missing at the end
- * (`cut`) and a head that was missing or not signed (`unsigned`).
+ * them one by one (`strangers`, `members`), a torn line that was cut off (`recovered`); lines that somebody took away, found at a start or
+ * before a write (`cut`); and a head that was missing or not signed at a start (`unsigned`).
  */
 export interface ChainNote {
   readonly at: number
@@ -72,7 +72,7 @@ export function isLoss(text: string): string | undefined {
   if (!match) return undefined
   const found =
     match[1] === 'cut'
-      ? `${match[2]} lines before this one were missing when the hub started`
+      ? `${match[2]} lines before this one were missing when the hub wrote it`
       : 'the head beside the file was missing or not signed when the hub started, so lines before this one may be missing'
-  return `${found}: compare with a line noted elsewhere, then put the files up to here away`
+  return `${found}: compare with a line noted elsewhere, then put the files up to here away (the one being written only while the hub is stopped, and with its head)`
 }

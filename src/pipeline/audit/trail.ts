@@ -3,7 +3,7 @@ import type { RedisConnection } from '#redis'
 import type { Logger, Metrics } from '#runtime'
 import { Bounded, MEMBERS, STRANGERS } from './bounded.ts'
 import type { ChainNote } from './chain.ts'
-import { AuditFile } from './file.ts'
+import { AuditFile, type AuditLoss } from './file.ts'
 import { RedisTrail } from './redis-trail.ts'
 import type { AuditConfig, AuditEntry, AuditTrail } from './types.ts'
 
@@ -30,6 +30,13 @@ export class AuditFileError extends FleetError {
   readonly retryable = false
 }
 
+const foundWords: Readonly<Record<AuditLoss['kind'], string>> = {
+  cut: 'lines of the audit file are missing: somebody took the file away, cut it or put another in its place; the trail says so and goes on',
+  unsigned:
+    'the head beside the audit file is missing or not signed with AUDIT_KEY: lines may be missing; the trail says so and goes on',
+  recovered: 'the last line of the audit file was not whole and is cut off; the trail says so and goes on',
+}
+
 type Kept = AuditEntry | ChainNote
 
 /** Nobody vouches for who this was: anybody who reaches the port can make such entries. */
@@ -54,6 +61,11 @@ export async function openAudit({ config, redis, logger, metrics }: AuditOptions
       maxBytes,
       ...(keepFiles !== undefined && { keepFiles }),
       ...(key && { key }),
+      found: ({ kind, count }) =>
+        logger[kind === 'recovered' ? 'warn' : 'error'](
+          { path, ...(kind === 'cut' && { lines: count }) },
+          foundWords[kind],
+        ),
     }).catch((cause: unknown) => {
       const why = cause instanceof Error ? cause.message : String(cause)
       throw new AuditFileError(`the audit file ${path} cannot be written: ${why}`, { cause })

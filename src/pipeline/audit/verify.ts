@@ -1,6 +1,6 @@
 import { type ChainHead, follow, isLoss } from './chain.ts'
 import { readHead } from './head.ts'
-import { filesOf, firstIn, readText } from './lines.ts'
+import { filesOf, firstIn, readText, rotatedName } from './lines.ts'
 import type { AuditVerdict } from './types.ts'
 
 /** What an audit file is checked against. */
@@ -11,8 +11,8 @@ export interface VerifyOptions {
 }
 
 /**
- * Follows the chain through all files of a trail, oldest first. Files that were taken away at the beginning are no fault;
- * anything missing in between or at the end is. That nothing is missing at the end is shown by the signed head beside the
+ * Follows the chain through all files of a trail, oldest first. Rotated files that were taken away at the beginning are no
+ * fault; anything missing in between or at the end is. That nothing is missing at the end is shown by the signed head beside the
  * file, or by an anchor kept elsewhere: without either the trail does not verify.
  * @param path of the file being written
  */
@@ -21,6 +21,8 @@ export async function verifyAudit(path: string, { key, expect }: VerifyOptions =
   if (files.length === 0)
     return { ok: false, entries: 0, fault: { file: path, line: 0, why: 'there is no such audit file' } }
   const said = await readHead(path, key)
+  // The head of a hub that was killed just after it rotated is of the file before.
+  const wasRotated = said !== undefined && files.includes(rotatedName(path, said.first))
   let head: ChainHead | undefined
   let firstLine: ChainHead | undefined
   let entries = 0
@@ -37,7 +39,7 @@ export async function verifyAudit(path: string, { key, expect }: VerifyOptions =
     const torn = lines.pop()
     const first = firstIn(lines[0] ?? '')
     const named = file === path ? said?.first : Number(file.slice(-12))
-    if (first !== undefined && named !== undefined && first !== named)
+    if (first !== undefined && named !== undefined && first !== named && !(file === path && wasRotated))
       return verdict(file, 1, `the file began with line ${named}, which is missing`)
     for (const [index, text] of lines.entries()) {
       const next = follow(head, text, key)
@@ -62,7 +64,8 @@ export async function verifyAudit(path: string, { key, expect }: VerifyOptions =
       head && expect.seq < (firstLine?.seq ?? 1) ? 'its file was taken away' : 'lines were cut off at the end'
     return verdict(path, end, `line ${expect.seq}, which was expected, is missing: ${gone}`)
   }
-  if (said && said.seq > (head?.seq ?? 0))
+  // Where the file being written is empty since it was rotated, the older ones may have been taken away.
+  if (said && said.seq > (head?.seq ?? 0) && (head || said.first <= said.seq))
     return verdict(path, end, `the trail went on to line ${said.seq}, which is missing: lines were cut off at the end`)
   if (said?.signed || anchored)
     return { ok: true, entries, ...(firstLine && { first: firstLine }), ...(head && { last: head }) }
