@@ -108,9 +108,10 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
     const observedAt = seen?.part.freshness?.observedAt ?? null
     return { ...row, observedAt, measuredAt, filtered: seen?.filtered ?? false }
   })
+  const isOfAll = clusters.chosen.length === clusters.all.length
   const unread = [...on.values()].flatMap(({ cluster, part: { outcome, message } }) =>
-    // What a kind of cluster does not have is no news about it.
-    outcome === 'complete' || outcome === 'absent'
+    // What a kind of cluster does not have is no news about it, but to who asks for that.
+    outcome === 'complete' || (outcome === 'absent' && (rows.length > 0 || isOfAll))
       ? []
       : [`${cluster && `${cluster}: `}${type.type} are ${outcome}: ${message}`],
   )

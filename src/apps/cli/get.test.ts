@@ -366,6 +366,7 @@ describe('clusterpulse get', () => {
     )
     expect((await ask({ noun: { kind: 'cluster-operators' }, clusters: ['east'] })).notes).toEqual([
       'no cluster-operators in east that you may see',
+      'east: cluster-operators are absent: the test says absent',
     ])
     expect((await ask({ noun: { kind: 'nodes' }, output: 'json', clusters: ['ill'] })).text).toBe('[]')
     for (const noun of ['events', 'types', { kind: 'namespaces' }] as const) await ask({ noun })

@@ -11,7 +11,7 @@ import type { FleetHistory, Past } from './stream-history.ts'
 import type { RowsAsked } from './stream-query.ts'
 import { type Incoming, RowsWindow, type WindowRow, windowTexts } from './stream-window.ts'
 import { type Located, orderedRows, pageOfRows } from './type-rows.ts'
-import { measuredView, sourceView } from './type-views.ts'
+import { measuredView, neverRead, sourceView } from './type-views.ts'
 import type { VisibleType, VisibleTypes } from './visible-types.ts'
 
 /** Rows of one message. */
@@ -606,7 +606,7 @@ function ageText(type: VisibleType): string {
 /** As far as the caller may know: what is written by name does not leak. */
 function ageOf(type: VisibleType): RowsAgeView {
   const { state, custom, cluster, staleAt } = type
-  const { outcome, code, message, attemptedAt, freshness } = state ?? neverRead
+  const { outcome, code, message, attemptedAt, freshness } = state ?? neverRead(type)
   return {
     cluster: cluster.name,
     outcome,
@@ -623,14 +623,6 @@ function ageOf(type: VisibleType): RowsAgeView {
     ...(type.measured && { measured: measuredView(type.measured, custom.whole) }),
   }
 }
-
-const neverRead = {
-  outcome: 'unreachable',
-  code: 'not_collected',
-  message: 'Nothing was collected so far',
-  attemptedAt: 0,
-  freshness: null,
-} as const
 
 // ── what differs ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -64,7 +64,7 @@ const isWholeOn = (accessView: AccessView, { cluster, custom, source }: VisibleT
 
 /** How reading the type went on its cluster. */
 export const partOnCluster = (accessView: AccessView, type: VisibleType): PartView =>
-  partView(type.state, type.count, isWholeOn(accessView, type))
+  type.state ? partView(type.state, type.count, isWholeOn(accessView, type)) : { ...neverRead(type), count: 0 }
 
 export function typeOnCluster(
   accessView: AccessView,
@@ -79,7 +79,7 @@ export function typeOnCluster(
   return {
     cluster: cluster.name,
     displayName: cluster.connection?.displayName || cluster.name,
-    part: partView(state, type.count, whole),
+    part: partOnCluster(accessView, type),
     truncated: state?.truncated ?? false,
     errors: errors.map((error) => ({
       namespace: error.namespace,
@@ -114,17 +114,16 @@ function errorsOf(
   })
 }
 
-const neverRead: PartView = {
-  outcome: 'unreachable',
-  code: 'not_collected',
-  message: 'Nothing was collected so far',
-  attemptedAt: 0,
-  freshness: null,
-  count: 0,
-}
+const never = { attemptedAt: 0, freshness: null } as const
 
-function partView(state: RowsState | undefined, count: number, whole: boolean): PartView {
-  if (!state) return neverRead
+/** What is said where nothing was read: it may still come, or it takes an agent. */
+export const neverRead = ({ source, cluster }: VisibleType) =>
+  source.access === 'named' && cluster.connection?.mode === 'pull'
+    ? ({ ...never, outcome: 'absent', code: 'not_served', message: TAKES_AGENT } as const)
+    : ({ ...never, outcome: 'unreachable', code: 'not_collected', message: 'Nothing was collected so far' } as const)
+const TAKES_AGENT = 'The hub reads this cluster itself; inventory takes an agent in it'
+
+function partView(state: RowsState, count: number, whole: boolean): PartView {
   const { outcome, code, message, attemptedAt, freshness } = state
   return {
     outcome,

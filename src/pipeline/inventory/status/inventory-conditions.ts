@@ -85,11 +85,18 @@ function reasonOfAll(failing: readonly BindingView[]): string {
   return failing.every(({ errorClass }) => errorClass === 'terminal') ? 'ExportTerminal' : 'Progressing'
 }
 
-/** Who refuses was reached; else one is enough to say no: which, stands in the message. */
+/** Who refuses was reached, and one is enough to say no: which, stands in the message. What somebody has to change may never have been sent. */
 function reachable(bindings: readonly BindingView[], failing: readonly BindingView[]): WantedCondition {
-  const isRefusing = ({ state, errorClass }: BindingView) => state === 'failing' && errorClass === 'forbidden'
-  const away = failing.filter((one) => !isRefusing(one))
+  const away = failing.filter(({ errorClass }) => errorClass === 'transient')
   if (away.length > 0) return condition('SinkReachable', 'False', 'SinkUnreachable', listed(away))
+  const unsent = failing.filter(({ state, errorClass }) => state === 'blocked' || errorClass === 'terminal')
+  if (unsent[0])
+    return condition(
+      'SinkReachable',
+      'Unknown',
+      unsent[0].reason,
+      `${listed(unsent)}: something has to be changed first, as Synced says`,
+    )
   const [refusing] = failing
   if (refusing) return condition('SinkReachable', 'True', refusing.reason, `${listed(failing)} answered, and refused`)
   const hasAnswered = bindings.some(({ state }) => state === 'exported' || state === 'waiting')

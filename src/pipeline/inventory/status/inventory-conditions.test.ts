@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest'
+import type { BindingView } from '../bindings/view.ts'
+import { inventoryConditions } from './inventory-conditions.ts'
+
+const view = (name: string, more: Partial<BindingView>): BindingView => ({
+  ...{ name: `database/${name}`, family: 'database', namespace: 'shop', state: 'failing', reason: 'ExportFailed' },
+  message: 'why',
+  ...more,
+})
+const taken = view('taken', { state: 'exported', reason: 'Exported' })
+const away = view('away', { errorClass: 'transient', reason: 'Progressing' })
+const refusing = view('refusing', { errorClass: 'forbidden', reason: 'ExportForbidden' })
+const tooLarge = view('large', { errorClass: 'terminal', reason: 'ExportTerminal' })
+const missing = view('missing', { state: 'blocked', errorClass: 'terminal', reason: 'SinkNotFound' })
+
+it.each<[string, readonly BindingView[], string]>([
+  ['all took it', [taken], 'True/Exported'],
+  ['one is away, whatever the others say', [taken, tooLarge, refusing, away], 'False/SinkUnreachable'],
+  ['one refused', [taken, refusing], 'True/ExportForbidden'],
+  ['what it should hold was never sent', [taken, refusing, tooLarge], 'Unknown/ExportTerminal'],
+  ['there is none', [missing], 'Unknown/SinkNotFound'],
+])('says whether sinks were reached where %s', (_, bindings, wanted) => {
+  const conditions = inventoryConditions({ isSuspended: false, bindings }, 0)
+  const { status, reason } = conditions.find(({ type }) => type === 'SinkReachable') ?? {}
+  expect(`${status}/${reason}`).toBe(wanted)
+})
