@@ -10,8 +10,12 @@ export interface LineSubscriber {
   drained(): void
   /** whoever holds the connection stops: the stream is to end soon, and well */
   stopping(): void
-  /** last of all: nothing reaches the peer any more. @param silentMs where it ended because nothing was heard: for how long; else 0 */
-  closed(silentMs: number): void
+  /**
+   * Last of all: nothing reaches the peer any more.
+   * @param why the hub ended it, for people; '': the peer or the network did
+   * @param silentMs where that is because nothing was heard: for how long; else 0
+   */
+  closed(why: string, silentMs: number): void
 }
 
 /** One stream of a peer, as far as serving it goes: a call that came here, or one that came to another of our processes. */

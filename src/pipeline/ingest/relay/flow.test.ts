@@ -66,7 +66,7 @@ describe('what an owner says to peers of other fronts', () => {
         await eventually('all have ended', () => streams.every(({ peer }) => peer.status !== undefined))
         const heard = ({ heard }: TestPeer) => heard.map((bytes) => [bytes.length, bytes[0]])
         expect(streams.map(({ peer }) => heard(peer))).toEqual(said.map((sizes) => sizes.map((s) => [s, s % 251])))
-        for (const { peer } of streams) peer.subscriber?.closed(0)
+        for (const { peer } of streams) peer.subscriber?.closed('', 0)
       }),
       { numRuns: 40 },
     )
@@ -124,7 +124,7 @@ describe('what peers say', () => {
       await eventually('it is heard', () => heard.length === i + 1)
     }
     peer.subscriber?.finished()
-    peer.subscriber?.closed(0)
+    peer.subscriber?.closed('', 0)
     await eventually('the end is heard', () => heard.length === 7)
     expect(heard).toEqual([...[0, 1, 2, 3, 4].map((i) => `message ${i}`), 'finished', 'closed'])
   })

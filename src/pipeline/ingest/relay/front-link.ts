@@ -51,7 +51,7 @@ export class FrontLink implements AsyncDisposable {
         return line?.subscriber?.stopping()
       case 'closed':
         this.#lines.delete(message.stream)
-        line?.subscriber?.closed(message.silentMs)
+        line?.subscriber?.closed(message.why, message.silentMs)
         return this.#options.onGone()
       case 'alive':
         return // asked, never told
@@ -80,7 +80,7 @@ export class FrontLink implements AsyncDisposable {
   #closed() {
     const lines = [...this.#lines.values()]
     this.#lines.clear()
-    for (const line of lines) line.subscriber?.closed(0)
+    for (const line of lines) line.subscriber?.closed('the process of the hub that had its connection ended', 0)
     this.#options.onGone()
   }
 }

@@ -24,8 +24,8 @@ export type ToOwner =
   | { readonly kind: 'read'; readonly stream: number; readonly bytes: number }
   /** the front stops */
   | { readonly kind: 'stopping'; readonly stream: number }
-  /** nothing reaches the peer any more; where nothing was heard of it, for how long, else 0 */
-  | { readonly kind: 'closed'; readonly stream: number; readonly silentMs: number }
+  /** nothing reaches the peer any more: see `LineSubscriber` */
+  | { readonly kind: 'closed'; readonly stream: number; readonly why: string; readonly silentMs: number }
   /** asked: only whether it answers; of no stream */
   | { readonly kind: 'alive'; readonly stream: 0 }
 

@@ -135,7 +135,7 @@ class Carried implements LineSubscriber {
     this.#tell({ kind: 'stopping', stream: this.#stream })
   }
 
-  closed(silentMs: number): void {
-    this.#tell({ kind: 'closed', stream: this.#stream, silentMs })
+  closed(why: string, silentMs: number): void {
+    this.#tell({ kind: 'closed', stream: this.#stream, why, silentMs })
   }
 }

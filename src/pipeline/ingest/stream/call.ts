@@ -125,9 +125,9 @@ export class AgentCall implements Holder, LineSubscriber {
     this.disconnect('stopping', 'the hub is stopping')
   }
 
-  closed(silentMs: number): void {
+  closed(why: string, silentMs: number): void {
     if (this.#closed.signal.aborted) return
-    this.tell({ kind: 'closed', silentMs })
+    this.tell({ kind: 'closed', why, silentMs })
     this.#closed.abort()
     clearTimeout(this.#readTimer)
     this.#options.ended(this, '')

@@ -2,7 +2,7 @@ import type { ServerDuplexStream } from '@grpc/grpc-js'
 import { grpcStatus } from '../line/grpc-status.ts'
 import type { Line, LineSubscriber } from '../line/line.ts'
 import type { Gate } from './gate.ts'
-import type { Silence } from './listener.ts'
+import type { Cut } from './listener.ts'
 
 export type RawCall = ServerDuplexStream<Buffer, Uint8Array>
 
@@ -13,8 +13,8 @@ export interface GrpcLineOptions {
   readonly goodbyeMs: number
   /** ends the connection under a stream that does not end */
   drop(): void
-  /** of its connection */
-  readonly silence: Silence
+  /** of its connection, by the hub */
+  readonly cut: Cut
 }
 
 /** The line of a call that came to this process. */
@@ -29,7 +29,7 @@ export class GrpcLine implements Line {
     this.#options = options
     call.on('data', (bytes: Buffer) => this.#subscriber?.message(bytes))
     // The end of a connection that was cut reads like an end that the peer wanted.
-    call.on('end', () => (options.silence.ms > 0 ? this.#close() : this.#subscriber?.finished()))
+    call.on('end', () => (options.cut.why ? this.#close() : this.#subscriber?.finished()))
     call.on('drain', () => this.#subscriber?.drained())
     call.once('cancelled', () => this.#close())
     call.once('close', () => this.#close())
@@ -60,6 +60,7 @@ export class GrpcLine implements Line {
     if (this.#isClosed) return
     this.#isClosed = true
     clearTimeout(this.#patience)
-    this.#subscriber?.closed(this.#options.silence.ms)
+    const { why, silentMs } = this.#options.cut
+    this.#subscriber?.closed(why, silentMs)
   }
 }

@@ -103,7 +103,7 @@ describe('a stream of a machine that wants to become a member', () => {
       { kind: 'tick' },
       { kind: 'finished' },
       { kind: 'disconnect', code: 'stopping', message: 'the hub is stopping' },
-      { kind: 'closed', silentMs: 0 },
+      { kind: 'closed', why: '', silentMs: 0 },
     )
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), (events) => {

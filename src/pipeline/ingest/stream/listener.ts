@@ -34,10 +34,15 @@ export interface ListenerOptions {
   readonly onRefused: (why: 'connections' | 'handshake') => void
 }
 
-/** Of one connection: for how long nothing was heard of it when it was ended for that, ms; 0: it was not. */
-export interface Silence {
-  readonly ms: number
+/** Whether the hub ended a connection. */
+export interface Cut {
+  /** for people; '': it did not */
+  readonly why: string
+  /** for how long nothing was heard of it when it was ended for that; 0: it was not */
+  readonly silentMs: number
 }
+
+export const NOT_CUT: Cut = { why: '', silentMs: 0 }
 
 interface Heard {
   readonly socket: Socket
@@ -50,7 +55,8 @@ interface Heard {
   /** that came so far */
   bytes: number
   quietSweeps: number
-  ms: number
+  why: string
+  silentMs: number
 }
 
 /**
@@ -120,8 +126,8 @@ export class Listener implements AsyncDisposable {
   }
 
   /** Of the connection of a peer, as long as it lives and after its end. */
-  silenceOf(peer: string): Silence {
-    return this.#heard.get(peer) ?? { ms: 0 }
+  cutOf(peer: string): Cut {
+    return this.#heard.get(peer) ?? NOT_CUT
   }
 
   /** What certificates count may have changed: those that were shown are looked at again. */
@@ -141,8 +147,8 @@ export class Listener implements AsyncDisposable {
       heard.quietSweeps = bytesRead === heard.bytes ? heard.quietSweeps + 1 : 0
       heard.bytes = bytesRead
       if (heard.quietSweeps * sweepMs < silentMs) continue
-      heard.ms = heard.quietSweeps * sweepMs
-      heard.socket.destroy()
+      heard.silentMs = heard.quietSweeps * sweepMs
+      cut(heard, 'nothing was heard of it')
     }
   }
 
@@ -151,7 +157,7 @@ export class Listener implements AsyncDisposable {
     this.#isDoubtful = false
     for (const heard of this.#heard.values()) {
       if (!heard.certificate || this.#options.isRevoked?.(heard.certificate) !== true) heard.isRevoked = false
-      else if (heard.isRevoked) heard.socket.destroy()
+      else if (heard.isRevoked) cut(heard, 'the hub ended the stream: its certificate was revoked')
       else {
         heard.isRevoked = true
         this.#isDoubtful = true
@@ -183,8 +189,8 @@ export class Listener implements AsyncDisposable {
 
   /** @param spoken the same, inside its encryption where there is one */
   #connected(socket: Socket, spoken: Socket, certificate?: PeerCertificate, raw?: Buffer) {
-    const nothing = { isRevoked: false, bytes: 0, quietSweeps: 0, ms: 0 }
-    this.#heard.set(peerOf(socket), { socket, certificate, raw, ...nothing })
+    const nothing = { isRevoked: false, bytes: 0, quietSweeps: 0 }
+    this.#heard.set(peerOf(socket), { socket, certificate, raw, ...nothing, ...NOT_CUT })
     this.#options.onConnection(spoken)
   }
 
@@ -245,9 +251,12 @@ export class Listener implements AsyncDisposable {
     if (removed.length === 0) return
     const [former, now] = [certificatesOf(removed), certificatesOf(authorities)]
     let ended = 0
-    for (const { socket, raw } of this.#heard.values()) {
-      if (!raw || !isEndedWith(raw, former, now)) continue
-      socket.destroy()
+    for (const heard of this.#heard.values()) {
+      if (!heard.raw || !isEndedWith(heard.raw, former, now)) continue
+      cut(
+        heard,
+        'the hub ended the stream: the authority that signed its certificate is trusted no more; the cluster must join anew',
+      )
       ended++
     }
     if (ended > 0)
@@ -354,3 +363,8 @@ async function readContext({ certFile, keyFile, clientCaFile, clientCas }: Serve
 
 const authoritiesIn = (pem: string): string[] =>
   pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
+
+function cut(heard: Heard, why: string): void {
+  heard.why = why
+  heard.socket.destroy()
+}

@@ -12,7 +12,7 @@ import { AgentCall } from './call.ts'
 import { Gates } from './gate.ts'
 import { GrpcLine, type RawCall } from './grpc-line.ts'
 import type { StreamIngester } from './ingest-port.ts'
-import { Listener } from './listener.ts'
+import { Listener, NOT_CUT } from './listener.ts'
 import { ByteBudget } from './message-reader.ts'
 import { Offenders } from './offenders.ts'
 import { presentedBy, showsCredential } from './presented.ts'
@@ -221,7 +221,7 @@ export class AgentServer implements AsyncDisposable {
       gate,
       goodbyeMs: this.#limits.goodbyeMs,
       drop: () => this.#listener?.drop(peer),
-      silence: this.#listener?.silenceOf(peer) ?? { ms: 0 },
+      cut: this.#listener?.cutOf(peer) ?? NOT_CUT,
     })
     const arrival = { line, peer, presented, since: this.#clock.now() }
     // Who is not known here waits among those who showed nothing: the owner of the cluster may know better.

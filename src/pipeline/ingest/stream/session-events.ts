@@ -36,8 +36,8 @@ export type SessionEvent =
   | { readonly kind: 'tick' }
   /** the agent sends nothing more, and waits for its acks */
   | { readonly kind: 'finished' }
-  /** where it ended because nothing was heard, for how long; else 0 */
-  | { readonly kind: 'closed'; readonly silentMs: number }
+  /** see `LineSubscriber` */
+  | { readonly kind: 'closed'; readonly why: string; readonly silentMs: number }
 
 /** What is given to the ingester. */
 export type Offering =

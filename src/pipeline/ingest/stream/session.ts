@@ -161,7 +161,7 @@ export class Session {
         return this.#leave({ status: grpcStatus.ok, code: 'finished', message: 'the agent ended the stream' }, now)
       case 'closed':
         this.#silentMs = event.silentMs
-        return this.#ended(event.silentMs > 0 ? 'nothing was heard of it' : 'the connection ended')
+        return this.#ended(event.why || 'the connection ended')
       default:
         event satisfies never
     }

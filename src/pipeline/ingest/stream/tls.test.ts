@@ -154,6 +154,10 @@ describe('the listener of agents', () => {
     expect(['west', 'east'].map((name) => hub.server.agents.facts(name)?.connected)).toEqual([true, true])
     trusted = [next.pem]
     await eventually('the stream of west has ended', () => hub.server.agents.facts('west')?.connected === false)
+    expect(hub.server.agents.facts('west')).toMatchObject({
+      reason:
+        'the hub ended the stream: the authority that signed its certificate is trusted no more; the cluster must join anew',
+    })
     expect(hub.server.agents.facts('east')).toMatchObject({ connected: true })
     await agentOf('west', former).then(
       () => expect.unreachable('its certificate counts for nothing'),
