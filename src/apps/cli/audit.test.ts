@@ -123,6 +123,16 @@ describe('audit show', () => {
     expect(lines.map((line) => /r-\d+/.exec(line)?.[0])).toEqual(Array.from({ length: 30 }, (_, n) => `r-${n + 10}`))
   })
 
+  it('says what is missing', async () => {
+    const { print } = auditTable({ output: 'table' })
+    const [, cut, unsigned] = print([
+      { at: 1, kind: 'cut', count: 7 },
+      { at: 2, kind: 'unsigned', count: 0 },
+    ]).split('\n')
+    expect(cut).toMatch(/cut .*7 lines before this one are missing$/)
+    expect(unsigned).toMatch(/head beside the file was missing or not signed$/)
+  })
+
   it('keeps to one member and to one user, and moves no terminal', async () => {
     const west = await shown({ member: 'west' }, 3)
     expect(west.slice(1).map((line) => /r-\d+/.exec(line)?.[0])).toEqual(['r-35', 'r-37', 'r-39'])

@@ -47,6 +47,12 @@ const of =
   (record: AuditRecord): string | null =>
     isEntry(record) ? field(record) || null : null
 
+function noteWords({ kind, count }: Exclude<AuditRecord, AuditEntry>): string {
+  if (kind === 'cut') return `${count} lines before this one are missing`
+  if (kind === 'unsigned') return 'the head beside the file was missing or not signed'
+  return `${count} entries`
+}
+
 const columns: readonly Column<AuditRecord>[] = [
   { header: 'TIME', value: ({ at }) => new Date(at).toISOString().slice(0, 19) },
   { header: 'KIND', value: ({ kind }) => kind, isWide: true },
@@ -56,7 +62,7 @@ const columns: readonly Column<AuditRecord>[] = [
   { header: 'STATUS', value: of(({ status }) => String(status)) },
   { header: 'REQUEST', value: of(({ requestId }) => requestId) },
   { header: 'FROM', value: of(({ address }) => address), isWide: true },
-  { header: 'REASON', value: (record) => (isEntry(record) ? record.reason : `${record.count} entries`) },
+  { header: 'REASON', value: (record) => (isEntry(record) ? record.reason : noteWords(record)) },
 ]
 
 /** What `clusterpulse audit show` prints, and of which records. */

@@ -280,6 +280,19 @@ describe('the audit file', () => {
     expect(linesOf(path)).toHaveLength(left + 3)
   })
 
+  it('says when it stops that the file is gone, where nothing was written since', async () => {
+    const path = newPath()
+    const metrics = new Metrics({}, { processMetrics: false })
+    const config = { level: 'all', file: { path, key: KEY } } as const
+    {
+      await using trail = await openAudit({ config, logger: silentLogger, metrics })
+      trail.record(entry(0))
+      await trail.flush()
+      for (const one of [path, `${path}.head`]) rmSync(one)
+    }
+    expect(linesOf(path)).toEqual([expect.stringContaining('"kind":"cut","count":1}')])
+  })
+
   it('says what is gone also where the folder is gone for a while, and what could not be kept meanwhile', async () => {
     const path = join(folder, 'gone', 'audit.jsonl')
     mkdirSync(join(folder, 'gone'))
