@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { managedClusterOf, managedClusters } from '#joining'
-import { CERTIFICATES_ANNOTATION, ocmKinds } from '#kinds'
+import { CERTIFICATE_LIFE_ANNOTATION, CERTIFICATES_ANNOTATION, ocmKinds } from '#kinds'
 import { createKubeClient, customResourceDefinitions, type KubeObject, secrets } from '#kube'
 import { decodeJoinText } from '#wire'
 import { connections, embeddedApi, HUB } from '../../../test/owned-fleet.ts'
+import { TestAuthority } from '../../pipeline/ingest/stream/test/certificates.ts'
 import { connect } from './connect.ts'
 
 async function anApi() {
@@ -120,6 +121,14 @@ describe('a cluster that is to become a member', () => {
     expect(await warnings()).toEqual([])
     await written('ab'.repeat(32))
     expect(await warnings()).toEqual([expect.stringMatching(/a machine is a member as edge already; .*revoke edge/)])
+    // Of an authority that was ended since.
+    const life = `2026-11-26T10:00:00Z/2036-11-26T10:00:00Z/${'ab'.repeat(8)}`
+    const annotations = { [CERTIFICATE_LIFE_ANNOTATION]: life }
+    await kube.patch(managedClusters, { name: 'edge' }, { metadata: { annotations } }, { kind: 'merge' })
+    expect(await warnings()).toHaveLength(1)
+    const { pem } = await TestAuthority.make('members')
+    await kube.create(ingester, { metadata: { name: 'hub-authority', namespace: HUB }, data: { 'ca.crt': pem } })
+    expect(await warnings()).toEqual([])
     await written('revoked-2026-11-26T10:00:00.000Z')
     expect(await warnings()).toEqual([])
   })

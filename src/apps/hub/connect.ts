@@ -9,7 +9,7 @@ import {
   joinContainer,
   joinManifest,
 } from '#connections'
-import { certificatesOf, JoinTokens, managedClusterOf, managedClusters } from '#joining'
+import { hasCertificate, JoinTokens, managedClusterOf, managedClusters } from '#joining'
 import { clusterConnection, metricSource } from '#kinds'
 import { createKubeClient, isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { type CompiledSource, compileMetricSource, type SourceObject } from '#metricsource'
@@ -18,6 +18,7 @@ import { silentLogger } from '#runtime'
 import { encodeJoinText } from '#wire'
 import { INGESTER_MAP } from './agent-receiver.ts'
 import { HUB_NAMESPACE } from './control-plane.ts'
+import { trustedRoots } from './joins.ts'
 import { ConnectError, clusterNameOf, hubAccess } from './objects-of-hub.ts'
 
 /** What `clusterpulse connect` is called with. */
@@ -159,7 +160,7 @@ async function memberJoining(inputs: Inputs, { lifeMs, accept, rights: wanted }:
   const notes = [
     ...localOnly(addresses[0] ?? '', published),
     ...(await monitoredAlready(inputs)),
-    ...(await memberAlready(hub, cluster)),
+    ...(await memberAlready(inputs)),
   ]
   if (accept) notes.push(await acceptAhead(hub, cluster))
   const { fingerprint, serverName, 'ca.crt': caPem } = published
@@ -196,13 +197,13 @@ async function monitoredAlready({ hub, namespace, cluster }: Inputs): Promise<re
 }
 
 /** Who is a member under that name, and would have to share it. */
-async function memberAlready(hub: KubeClient, cluster: ClusterName): Promise<readonly string[]> {
+async function memberAlready({ hub, namespace, cluster }: Inputs): Promise<readonly string[]> {
   // Who may only make tokens may not know who is a member.
   const known = await hub.get(managedClusters, { name: cluster }).catch((error: unknown) => {
     if (!isKubeError(error, 'forbidden')) throw error
     return undefined
   })
-  if (known?.spec?.hubAcceptsClient !== true || certificatesOf(known).length === 0) return []
+  if (known?.spec?.hubAcceptsClient !== true || !hasCertificate(known, await trustedRoots(hub, namespace))) return []
   return [
     `warning: a machine is a member as ${cluster} already; where this token is for another one, stop the agent of that one first, or end it (clusterpulse revoke ${cluster}, then a new token): of two that speak for one cluster one is made to wait`,
   ]

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditTrail } from '#audit'
 import { AUTHORITY_CONFIG_MAP, STREAM_SIGNER } from '#certificates'
 import { auditEntryOf, type JoinFact } from '#joining'
-import { isKubeError, type KubeClient, type Resource } from '#kube'
+import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { seconds, systemClock } from '#model'
 import type { HubLogger } from './run.ts'
 
@@ -72,6 +72,20 @@ const OF_API: Published = {
   everyMs: seconds(30),
 }
 
+/** As a hub takes members' certificates now, PEM; undefined: they are not published, or may not be read. */
+export async function trustedRoots(hub: KubeClient, namespace: string): Promise<string | undefined> {
+  const read = ({ key, field }: Published) => hub.get(configMaps, key).then((map) => fieldOf(map, field))
+  try {
+    const [own, ofApi] = await Promise.all([read(OWN(namespace)), read(OF_API)])
+    return own === '' ? undefined : `${own}\n${ofApi}`
+  } catch {
+    return undefined
+  }
+}
+
+const fieldOf = (map: KubeObject | undefined, field: string): string =>
+  (map?.data as Readonly<Record<string, string>> | undefined)?.[field] ?? ''
+
 /** Read now and then; between, and while they cannot be read or are not there, as last read: an authority is ended by another list, never by none. */
 function publishedRoots(
   hub: () => KubeClient,
@@ -86,8 +100,7 @@ function publishedRoots(
     if (now - readAt < (roots === '' ? seconds(1) : everyMs)) return roots
     readAt = now
     try {
-      const map = await hub().get(configMaps, key)
-      const read = (map?.data as Readonly<Record<string, string>> | undefined)?.[field] ?? ''
+      const read = fieldOf(await hub().get(configMaps, key), field)
       if (read === '' && roots !== '') {
         if (!isReported)
           logger.warn(

@@ -5,6 +5,7 @@ import { type ClusterName, systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import type { ConnectAnswer } from './connect.ts'
 import { HUB_NAMESPACE } from './control-plane.ts'
+import { trustedRoots } from './joins.ts'
 import { clusterNameOf, type HubObjectsOptions, hubAccess } from './objects-of-hub.ts'
 
 /** What commands about one member are called with. */
@@ -16,16 +17,21 @@ export interface MembershipOptions extends HubObjectsOptions {
 }
 
 export const acceptMember = (options: MembershipOptions): Promise<ConnectAnswer> =>
-  decided(options, (what) => accept({ ...what, ...wantedOf(options) }))
+  decided(options, (what) =>
+    accept({ ...what, ...wantedOf(options), trusted: () => trustedRoots(what.hub, namespaceOf(options)) }),
+  )
 
 export const denyMember = (options: MembershipOptions): Promise<ConnectAnswer> =>
   decided(options, (what) => refuse({ ...what, ...wantedOf(options) }))
+
+const namespaceOf = ({ namespace, environment }: MembershipOptions) =>
+  namespace ?? environment.NAMESPACE ?? HUB_NAMESPACE
 
 const wantedOf = ({ request }: MembershipOptions) => (request !== undefined ? { request } : {})
 
 export const revoke = (options: MembershipOptions): Promise<ConnectAnswer> =>
   decided(options, async ({ hub, cluster }) => {
-    const namespace = options.namespace ?? options.environment.NAMESPACE ?? HUB_NAMESPACE
+    const namespace = namespaceOf(options)
     await using credentials = new AgentCredentials({ hub, namespace, logger: silentLogger })
     const tokens = new JoinTokens({ hub, namespace, clock: systemClock })
     return revokeMember({ hub, cluster, tokens, credentials })

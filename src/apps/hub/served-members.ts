@@ -5,6 +5,7 @@ import type { KubeClient } from '#kube'
 import { type DecideMember, parseClusterName, systemClock } from '#model'
 import { type Authorities, MemberIndex } from '#registration'
 import { silentLogger } from '#runtime'
+import { trustedRoots } from './joins.ts'
 import { type HubLogger, part } from './run.ts'
 
 interface ServedMembersOptions {
@@ -74,7 +75,7 @@ function memberDecisions(hub: () => KubeClient, namespace: string): DecideMember
     }
     switch (decision) {
       case 'accept':
-        return accept(what)
+        return accept({ ...what, trusted: () => trustedRoots(what.hub, namespace) })
       case 'deny':
         return refuse(what)
       case 'detach':

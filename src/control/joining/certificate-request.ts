@@ -13,6 +13,7 @@ import { clusterOfCertificate } from '#connections'
 import type { KubeObject, Resource } from '#kube'
 import type { CertificateLife, MissingDecision } from '#model'
 import { type Asker, askersOf } from './askers.ts'
+import { authoritiesIn, fingerprintOf, isIssuedBy } from './authorities.ts'
 import { BOOTSTRAP_USER } from './bootstrap-kubeconfig.ts'
 import { withoutPerson } from './decided-by.ts'
 import { denialTimeOf, type ManagedCluster, managedClusters } from './members.ts'
@@ -234,10 +235,6 @@ export function formerCertificate(
   return { cluster: named.cluster, agent: commonName.split(':').at(-1) ?? '', fingerprint, notBefore, notAfter }
 }
 
-/** SHA-256 of a certificate, hex. */
-export const fingerprintOf = ({ fingerprint256 }: X509Certificate): string =>
-  fingerprint256.replaceAll(':', '').toLowerCase()
-
 /** What is noted of a certificate that is handed out: by what it counts (SHA-256, hex), and how long. */
 export interface HandedOut {
   readonly fingerprint: string
@@ -259,9 +256,6 @@ export function handedOutIn(pem: string, roots: string): HandedOut | undefined {
   }
 }
 
-const isIssuedBy = (certificate: X509Certificate, authority: X509Certificate): boolean =>
-  certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
-
 function isSignedBy({ publicKey }: X509Certificate, data: Uint8Array, signature: Uint8Array): boolean {
   try {
     return publicKey.asymmetricKeyType === 'ec' && verify('sha256', data, publicKey, signature)
@@ -269,11 +263,6 @@ function isSignedBy({ publicKey }: X509Certificate, data: Uint8Array, signature:
     return false // OpenSSL throws on signatures of impossible sizes
   }
 }
-
-const authoritiesIn = (pem: string): X509Certificate[] =>
-  (pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []).map(
-    (one) => new X509Certificate(one),
-  )
 
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 

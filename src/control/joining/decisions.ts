@@ -6,6 +6,7 @@ import { TRANSPORT_ANNOTATION } from '#kinds'
 import { isKubeError, type KubeClient, whole } from '#kube'
 import { type ClusterName, FleetError, type MemberAct, type MemberDecider, systemClock } from '#model'
 import { ASKED_ANNOTATION } from './askers.ts'
+import { fingerprintOf, isIssuedBy, trustedIn } from './authorities.ts'
 import {
   askerOf,
   asksForItself,
@@ -13,7 +14,6 @@ import {
   certificateRequests,
   clusterOfRequest,
   faultOf,
-  fingerprintOf,
   isApproved,
   isAskedOf,
   KEY_ANNOTATION,
@@ -26,6 +26,7 @@ import type { JoinTokens } from './join-tokens.ts'
 import {
   CERTIFICATES_ANNOTATION,
   certificatesOf,
+  hasCertificate,
   isRevoked,
   type ManagedCluster,
   managedClusters,
@@ -57,6 +58,11 @@ export interface DecidingOptions {
   readonly by?: MemberDecider
 }
 
+interface AcceptOptions extends DecidingOptions, Wanted {
+  /** PEM of the authorities whose certificates the hub takes; undefined: who decides cannot know */
+  readonly trusted?: () => Promise<string | undefined>
+}
+
 /** Of several requests that wait, the one that is meant. */
 interface Wanted {
   readonly request?: string
@@ -74,7 +80,8 @@ export async function accept({
   did,
   by,
   request: wanted,
-}: DecidingOptions & Wanted): Promise<readonly string[]> {
+  trusted,
+}: AcceptOptions): Promise<readonly string[]> {
   const member = await hub.get(managedClusters, { name: cluster })
   if (!member) throw new MembershipError('unknown_member', unknownWords(cluster))
   // Whoever asks by OCM's agent chooses the name, and would be told that it is a member and never served.
@@ -88,7 +95,7 @@ export async function accept({
   const other = waiting.find((one) => chosen && isApproved(one) && keyOf(one) !== keyOf(chosen))
   if (other) throw new MembershipError('several_requests', approvedWords(other, member))
   const done: string[] = []
-  if (chosen) done.push(...(await secondMachine(hub, chosen, { member, all })))
+  if (chosen) done.push(...(await secondMachine(hub, chosen, { member, all, roots: await trusted?.() })))
   if (chosen && isApproved(chosen))
     done.push(`request ${chosen.metadata.name} was approved already (${factsOf(chosen, member)})`)
   else if (chosen) {
@@ -258,14 +265,15 @@ function told(did: DecidingOptions['did'], act: MemberAct): string {
 async function secondMachine(
   hub: KubeClient,
   chosen: CertificateRequest,
-  { member, all }: { readonly member: ManagedCluster; readonly all: readonly CertificateRequest[] },
+  { member, all, roots }: Known,
 ): Promise<readonly string[]> {
   const cluster = clusterOfRequest(chosen)
   const known = await hub.get(whole(managedClusters), { name: cluster })
-  if (!known || certificatesOf(known).length === 0) return []
+  if (!known || !hasCertificate(known, roots)) return []
   const key = keyOf(chosen)
   // The one whose certificate is in use need not be the newest, as where `kubectl` approved another one that never came.
-  const counting = all.filter((one) => one !== chosen && countsFor(known, one))
+  const authorities = trustedIn(roots)
+  const counting = all.filter((one) => one !== chosen && countsFor(known, one, authorities))
   const keys = [...new Set(counting.map(keyOf))]
   const others = keys.filter((one) => one !== key)
   if (keys.length > 0 && others.length === 0) return [] // the same machine asks again
@@ -285,12 +293,24 @@ async function secondMachine(
   ]
 }
 
-/** It was signed, and the hub takes that certificate. */
-function countsFor(member: ManagedCluster, { status }: CertificateRequest): boolean {
+interface Known {
+  readonly member: ManagedCluster
+  readonly all: readonly CertificateRequest[]
+  /** PEM of the authorities whose certificates the hub takes */
+  readonly roots: string | undefined
+}
+
+/** It was signed, and the hub takes that certificate. @param authorities that it trusts; undefined: they are not known */
+function countsFor(
+  member: ManagedCluster,
+  { status }: CertificateRequest,
+  authorities: readonly X509Certificate[] | undefined,
+): boolean {
   if (!status?.certificate) return false
   try {
     const certificate = new X509Certificate(Buffer.from(status.certificate, 'base64'))
-    return certificatesOf(member).includes(fingerprintOf(certificate))
+    const isTrusted = !authorities || authorities.some((one) => isIssuedBy(certificate, one))
+    return isTrusted && certificatesOf(member).includes(fingerprintOf(certificate))
   } catch {
     return false // whoever signs may write anything there
   }

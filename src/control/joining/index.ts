@@ -20,6 +20,6 @@ export {
   type ObservedWrite,
   type RefusedRequest,
 } from './member-writes.ts'
-export { certificatesOf, Members, managedClusterOf, managedClusters } from './members.ts'
+export { hasCertificate, Members, managedClusterOf, managedClusters } from './members.ts'
 export { auditEntryOf, type JoinFact } from './record.ts'
 export { RequestIndex } from './request-index.ts'

@@ -281,6 +281,28 @@ describe('the desk of a hub', () => {
     expect((await accept({ hub: hub.kube, cluster: name })).join()).not.toContain('warning')
   })
 
+  it('warns of no machine whose certificate is of an authority that was ended', async () => {
+    await using own = await aJoiningHub()
+    const name = aName()
+    const lets = () => accept({ hub: own.kube, cluster: name, trusted: async () => own.authority.pem })
+    const joins = async () => {
+      const machine = aMachine(name, await own.tokens.issue(name, HOUR_MS))
+      await told(own, machine.asked, 1)
+      const said = (await lets()).filter((line) => line.startsWith('warning: '))
+      joinedBy(await told(own, machine.asked))
+      return { said, key: keyId(machine.key).slice(0, 16) }
+    }
+    const first = await joins()
+    const [former] = own.authority.roots()
+    await own.authority.rotate()
+    await own.authority.end(former?.id ?? '')
+    const second = await joins()
+    expect([first.said, second.said]).toEqual([[], []])
+    // Of those that the member lists, the first is not meant.
+    const { said } = await joins()
+    expect(said).toEqual([expect.stringContaining(`a machine is a member as ${name} already, with key ${second.key}`)])
+  })
+
   it('has in the trail that a member ended because it was deleted, not denied', async () => {
     const [deleted, ended] = [await aMember(), await aMember()]
     await hub.kube.delete(managedClusters, { name: deleted.name })

@@ -10,6 +10,7 @@ import {
 import type { KubeClient, KubeObject, Resource } from '#kube'
 import type { Clock, ClusterName } from '#model'
 import type { Logger } from '#runtime'
+import { fingerprintOf, trustedIn } from './authorities.ts'
 
 /** A member, or a cluster that asks to be one, as far as joining goes. */
 export interface ManagedCluster extends KubeObject {
@@ -35,6 +36,17 @@ const MAX_CERTIFICATES = 4
 
 export const certificatesOf = ({ metadata }: KubeObject): readonly string[] =>
   (metadata.annotations?.[CERTIFICATES_ANNOTATION] ?? '').split(',').filter((one) => /^[0-9a-f]{64}$/.test(one))
+
+/**
+ * Whether one of them still counts, as far as that can be told: the newest may be of an authority that was ended, or lost.
+ * @param roots PEM of the authorities that the hub trusts; undefined: they are not known
+ */
+export function hasCertificate(member: KubeObject, roots: string | undefined): boolean {
+  if (certificatesOf(member).length === 0) return false
+  const issuer = certificateLifeIn(member.metadata.annotations?.[CERTIFICATE_LIFE_ANNOTATION])?.issuer
+  const trusted = trustedIn(roots)
+  return !issuer || !trusted || trusted.some((one) => fingerprintOf(one).startsWith(issuer))
+}
 
 /** In place of the list: none counts, and since when. */
 export const revokedAt = (now: number): string => `revoked-${new Date(now).toISOString()}`
