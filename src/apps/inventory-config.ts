@@ -15,15 +15,14 @@ export function knownOf(settings: InventorySettings & { readonly tenantMode?: bo
     allowFiles: allowLoopback,
     hostProblem: (host) => sinkHostProblem(host, { allowLoopback, allowPrivate }),
     pathProblem,
-    predicateProblem: (expression) => pathProblem(`cel:${expression}`),
+    predicateProblem: (expression) => pathProblem(`cel:${expression}`, true),
   }
 }
 
-/** A profile of any kind that may read all: what it may read is judged beside this. */
-const ANY = { kind: { version: 'v1', kind: 'Any' }, metadata: { annotations: { [ALLOW_SECRET_EXTRACTION]: 'true' } } }
-
-function pathProblem(path: string): string | undefined {
-  const spec = { targetGVK: ANY.kind, attributes: [{ name: 'value', path }] }
-  const [fault] = compileProfile({ metadata: ANY.metadata, spec }).faults ?? []
+/** A path of a profile of any kind. @param showsSecrets as the profile is annotated */
+function pathProblem(path: string, showsSecrets: boolean): string | undefined {
+  const spec = { targetGVK: { version: 'v1', kind: 'Any' }, attributes: [{ name: 'value', path }] }
+  const metadata = { annotations: { [ALLOW_SECRET_EXTRACTION]: String(showsSecrets) } }
+  const [fault] = compileProfile({ metadata, spec }).faults ?? []
   return fault && `cannot be used: ${fault.message}`
 }

@@ -16,6 +16,8 @@ export interface CollectionSettings extends InventorySettings {
   readonly includedNamespaces: readonly string[]
   readonly excludedNamespaces: readonly string[]
   readonly scrubKeys: readonly string[]
+  /** that rows of the targets of one namespace may take of memory, about */
+  readonly maxRowBytes: number
   /** rights are of `watchNamespaces` alone, and so is everything that is read and written */
   readonly tenantMode: boolean
   /** a target that no scope bounds collects nothing */
@@ -77,6 +79,13 @@ export function collectionSettings(read: ConfigReader): CollectionSettings {
     }),
     excludedNamespaces: read.list('DEFAULT_EXCLUDED_NAMESPACES', {
       meaning: 'namespaces that are never read for inventory, whatever targets say',
+    }),
+    maxRowBytes: read.integer('MAX_ROW_BYTES', {
+      default: 134_217_728,
+      min: 65_536,
+      max: 17_179_869_184,
+      meaning:
+        'rows that the KollectTargets of one namespace may keep in the memory of the agent, in bytes, about; those of KollectClusterTargets have no ceiling',
     }),
     scrubKeys: read.list('SCRUB_KEYS', {
       meaning: 'names whose values are taken out of every row, besides those that are known to be secret',

@@ -29,6 +29,7 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
     defaults: settings,
     watchNamespaces: settings.watchNamespaces,
     scopeRequired: settings.scopeRequired,
+    maxRowBytes: settings.maxRowBytes,
   })
   measureWatches(metrics, targets)
   const manager = new Manager({

@@ -17,13 +17,22 @@ export interface Selection {
   readonly needsNamespaces: boolean
   /** of these namespaces those that are wanted, before any ceiling */
   namespaces(known: readonly NamespaceFacts[]): readonly string[]
-  /** @param namespace of the object; undefined where nothing is known of it */
-  chooses(object: unknown, namespace: NamespaceFacts | undefined): boolean
+  /**
+   * @param namespace of the object; undefined where nothing is known of it
+   * @param isLeft whether there is time for one more expression
+   * @returns undefined where an expression that nobody had time for decides
+   */
+  chooses(object: unknown, namespace: NamespaceFacts | undefined, isLeft?: () => boolean): boolean | undefined
 }
 
 type TargetSpec = KollectTargetSpec | KollectClusterTargetSpec
 type Rule = NonNullable<TargetSpec['resourceRules']>[number]
-type Test = (object: Fields, labels: Labels, namespace: NamespaceFacts | undefined) => boolean
+type Test = (
+  object: Fields,
+  labels: Labels,
+  namespace: NamespaceFacts | undefined,
+  isLeft: () => boolean,
+) => boolean | undefined
 type Fields = Readonly<Record<string, unknown>>
 type Labels = Readonly<Record<string, string>>
 
@@ -49,10 +58,17 @@ export function compileSelection(
   return {
     needsNamespaces: spec.namespaceSelector !== undefined || spec.namespaceExcludeSelector !== undefined,
     namespaces: (known) => known.filter((one) => wants(spec, namespace, one)).map(({ name }) => name),
-    chooses: (object, of) => {
+    chooses: (object, of, isLeft = () => true) => {
       if (!isFields(object) || !isFields(object.metadata)) return false
       const labels = isFields(object.metadata.labels) ? (object.metadata.labels as Labels) : {}
-      return isWatched(labels, of, mustOptIn) && tests.some((test) => test(object, labels, of))
+      if (!isWatched(labels, of, mustOptIn)) return false
+      let is: boolean | undefined = false
+      for (const test of tests) {
+        const own = test(object, labels, of, isLeft)
+        if (own === true) return true
+        if (own === undefined) is = undefined
+      }
+      return is
     },
   }
 }
@@ -95,10 +111,12 @@ function ruleTest(
   if ((gvk.group ?? '') !== group || gvk.version !== version || gvk.kind !== kind) return () => false
   const policy =
     matchPolicy === undefined ? undefined : compilePredicate(matchPolicy, group === '' && kind === 'Secret')
-  return (object, labels, namespace) =>
-    (namespaceSelector === undefined || selects(namespaceSelector, namespace?.labels ?? {})) &&
-    selects(own, labels) &&
-    (policy === undefined || policy(object))
+  return (object, labels, namespace, isLeft) => {
+    if (namespaceSelector !== undefined && !selects(namespaceSelector, namespace?.labels ?? {})) return false
+    if (!selects(own, labels)) return false
+    if (policy === undefined) return true
+    return isLeft() ? policy(object) : undefined
+  }
 }
 
 const selects = (selector: LabelSelector, labels: Labels): boolean => selectsLabels(selector, labels)

@@ -251,6 +251,22 @@ describe('watch', () => {
     expect((await until(() => server.watches[1])).from).toBe('10')
   })
 
+  it('begins anew soon each time where nothing is ever said, and does not wait longer and longer', async () => {
+    const server = await world()
+    const clock = new ManualClock()
+    const watch = follow(server.server, { clock })
+    for (let n = 1; n <= 6; n++) {
+      await until(() => server.watches.length === n)
+      await until(() => clock.waits.includes(80_000))
+      clock.advance(80_000)
+      await until(() => watch.troubles.length === n)
+      const pauses = () => clock.waits.filter((ms) => ms < 60_000)
+      await until(() => pauses().length > 0)
+      expect(Math.max(...pauses())).toBe(750)
+      clock.advance(750)
+    }
+  })
+
   it('reads events that come a few bytes at a time, and an event of two megabytes', async () => {
     const server = await world()
     const watch = follow(server.server)

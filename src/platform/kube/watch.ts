@@ -83,6 +83,8 @@ export async function* watchForever<T>(
     } catch (cause) {
       if (signal.aborted) return
       const error = asError(cause)
+      // One that was open for so long ended for reasons of its own, such as silence: what is begun anew need not wait long.
+      if (isOpen && transport.clock.now() - openedAt >= BACKOFF.toMs) faults = 0
       if (!progress) suspicion += suspicionOf(error, isOpen)
       const isOver = isKubeError(error, 'expired')
       if (!relist && (isOver || suspicion >= 1 || isRefusal(error))) throw error

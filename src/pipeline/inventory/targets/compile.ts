@@ -2,6 +2,7 @@ import { compileProfile, compileSelection, type NamespaceFacts, type ProfileFaul
 import type { GroupVersionKind, KollectClusterTargetSpec, KollectProfile, KollectTargetSpec } from '#kinds'
 import type { TargetKey } from '../rows.ts'
 import type { ExtractionTime } from './extraction-time.ts'
+import { bytesOfRow } from './row-space.ts'
 
 export type TargetSpec = KollectTargetSpec | KollectClusterTargetSpec
 
@@ -20,12 +21,22 @@ export const NO_DEFAULTS: TargetDefaults = { scrubKeys: [], includedNamespaces: 
 const NO_TIME =
   'the targets of its namespace took more of the time that all share than they may: let their profiles take less of each object; it is looked at again within ten minutes'
 
+/** For all expressions that choose one object; one alone is bounded by itself. */
+const MAX_RULES_MS = 500
+const LONG_RULES = `the policies that choose it take more than ${MAX_RULES_MS} ms together: take fewer, or cheaper ones; it is looked at again within ten minutes`
+
 /** What became of one object. */
 export type Outcome =
-  | { readonly row: Row; readonly failure?: never; readonly isSkipped?: never }
+  | {
+      readonly row: Row
+      /** that the row takes of memory, about */
+      readonly bytes: number
+      readonly failure?: never
+      readonly isSkipped?: never
+    }
   | {
       readonly failure: string
-      /** there was no time for it: it is looked at again */
+      /** there was no time or no room for it: it is looked at again */
       readonly isSkipped?: true
       readonly row?: never
     }
@@ -90,14 +101,26 @@ export function compileTarget(
       gvk,
       needsLabels: (spec.resourceRules ?? []).some(({ namespaceSelector }) => namespaceSelector !== undefined),
       take(object, namespace) {
-        if (!selection.chooses(object, namespace)) return undefined
-        if (time && !time.isLeft) return { failure: failureText(object, { message: NO_TIME }), isSkipped: true }
         const began = performance.now()
-        const { row, failure } = extractor.row(object)
-        time?.spent(performance.now() - began)
-        // The machine may have been slow just then.
-        if (!row) return { failure: failureText(object, failure), ...(failure.isLate && { isSkipped: true }) }
-        return { row: { targetNamespace: key.namespace || row.namespace, targetName: key.name, ...row } }
+        const late = (message: string): Outcome => ({ failure: failureText(object, { message }), isSkipped: true })
+        const isTimeLeft = () => time === undefined || time.isLeft
+        try {
+          const isChosen = selection.chooses(
+            object,
+            namespace,
+            () => isTimeLeft() && performance.now() - began <= MAX_RULES_MS,
+          )
+          if (isChosen === false) return undefined
+          if (!isTimeLeft()) return late(NO_TIME)
+          if (isChosen === undefined) return late(LONG_RULES)
+          const { row, failure } = extractor.row(object)
+          // The machine may have been slow just then.
+          if (!row) return failure.isLate ? late(failure.message) : { failure: failureText(object, failure) }
+          const whole = { targetNamespace: key.namespace || row.namespace, targetName: key.name, ...row }
+          return { row: whole, bytes: bytesOfRow(whole) }
+        } finally {
+          time?.spent(performance.now() - began)
+        }
       },
     })
   }

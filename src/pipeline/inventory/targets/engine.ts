@@ -27,6 +27,7 @@ import type { Declarations, Declared } from './declared.ts'
 import type { ExtractionTimes } from './extraction-time.ts'
 import { KindRows } from './kind-rows.ts'
 import { type Interest, type KindState, KindWatch, type WatchFreshness } from './kind-watch.ts'
+import type { RowSpaces } from './row-space.ts'
 
 /** Why a target is not read, or not all of it. */
 export interface Degradation {
@@ -87,6 +88,7 @@ export interface TargetEngineOptions {
   /** a target that no scope bounds collects nothing */
   readonly scopeRequired?: boolean
   readonly times: ExtractionTimes
+  readonly spaces: RowSpaces
   readonly clock: Clock
   readonly logger: Logger
   /** the target is doing otherwise, or is not there any more */
@@ -292,6 +294,7 @@ class RunningTarget {
     this.#isDropped = true
     this.#readRevision = -1
     this.#rows = undefined
+    for (const held of this.#held.values()) held.release()
     this.#held.clear()
   }
 
@@ -454,7 +457,7 @@ class RunningTarget {
     const held = this.#held.get(name)
     if (held) return held
     this.#rows ??= this.#options.rows.target(this.key)
-    const made = new KindRows(this.key, this.#rows)
+    const made = new KindRows(this.key, this.#rows, this.#options.spaces.of(this.key.namespace))
     this.#held.set(name, made)
     return made
   }

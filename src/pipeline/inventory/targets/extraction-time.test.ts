@@ -7,9 +7,9 @@ it('is used up by slow objects alone, comes back by a share of each second, and 
   const clock = new ManualClock()
   const times = new ExtractionTimes(clock)
   const shop = times.of('shop')
-  for (let i = 0; i < 1_000_000; i++) shop.spent(1)
+  for (let i = 0; i < 1_000_000; i++) shop.spent(0.09)
   expect(shop.isLeft).toBe(true)
-  for (let i = 0; i < 250; i++) shop.spent(100)
+  for (let i = 0; i < 25_000; i++) shop.spent(1)
   expect(shop.isLeft).toBe(true)
   for (let i = 0; i < 2; i++) shop.spent(625)
   expect([shop.isLeft, times.of('shop').isLeft, times.of('bank').isLeft]).toEqual([false, false, true])
@@ -18,6 +18,27 @@ it('is used up by slow objects alone, comes back by a share of each second, and 
   expect(shop.isLeft).toBe(false)
   await clock.advance(1)
   expect(shop.isLeft).toBe(true)
+})
+
+it('is taken by the policies that choose objects, too, and one object has not more of it than its share', () => {
+  const time = new ExtractionTimes(new ManualClock()).of('shop')
+  const list = (names: number) => `[${Array.from({ length: names }, (_, i) => i)}]`
+  const matchPolicy = `${list(400)}.all(a, ${list(400)}.all(b, ${list(400)}.all(c, a + b + c >= 0))) && false`
+  const gvk = { version: 'v1', kind: 'ConfigMap' }
+  const rules = Array.from({ length: 40 }, () => ({ gvk, matchPolicy }))
+  const profile = { spec: { targetGVK: gvk, attributes: [{ name: 'x', path: '{.data.x}' }] } }
+  const spec = { profileRef: 'p', resourceRules: rules }
+  const { target } = compileTarget({ key: { namespace: 'shop', name: 't' }, spec, profile }, undefined, time)
+  const object = { metadata: { name: 'c', namespace: 'shop', uid: 'u' }, data: { x: '1' } }
+  const takes = () => target?.kinds[0]?.take(object, undefined)
+  time.spent(6_500)
+  const began = performance.now()
+  let last = takes()
+  for (let i = 0; i < 1000 && time.isLeft; i++) last = takes()
+  expect(time.isLeft).toBe(false)
+  expect(performance.now() - began).toBeLessThan(30_000)
+  expect(last).toMatchObject({ isSkipped: true, failure: expect.stringContaining('ten minutes') })
+  expect(takes()).toMatchObject({ isSkipped: true, failure: expect.stringContaining('the time that all share') })
 })
 
 it('that is used up lets objects fail, and none of another namespace', () => {

@@ -4,7 +4,7 @@ import type { Clock } from '#model'
 const ADVANCE_MS = 30_000
 const SHARE = 0.25
 /** Objects that take less, ms, are those of ordinary profiles. */
-const WORTH_COUNTING_MS = 2
+const WORTH_COUNTING_MS = 0.1
 /** One that takes so long, ms, counts so many times: several of it come in one piece of a list, and nobody has a turn between them. */
 const HOLDS_UP_MS = 200
 const HOLDS_UP_TIMES = 4

@@ -5,6 +5,7 @@ import { type Clock, seconds } from '#model'
 import { backoffMs, type Logger } from '#runtime'
 import type { CompiledKind, Outcome } from './compile.ts'
 import type { KindRows, Reduced, Taken } from './kind-rows.ts'
+import type { RowSpace } from './row-space.ts'
 
 /** One target's interest in a kind, as it is now. */
 export interface Subscription {
@@ -61,6 +62,8 @@ export class Feed {
   /** Ends one reading, with the feed or for another one. One for each: what derives from a signal is remembered by it. */
   #turn = new AbortController()
   #leavesOut = false
+  /** rows that were read and not handed over yet, bytes */
+  readonly #arriving = new Map<RowSpace, number>()
 
   constructor(options: FeedOptions) {
     this.#options = options
@@ -99,6 +102,7 @@ export class Feed {
     this.#turn.abort()
     this.#renewal?.abort()
     await this.#run
+    this.#arrived()
   }
 
   async #watch(): Promise<void> {
@@ -107,6 +111,7 @@ export class Feed {
     for (let attempt = 0; !signal.aborted; attempt++) {
       this.#turn = new AbortController()
       this.#leavesOut = false
+      this.#arrived()
       try {
         const events = kube.watch(
           { ...resource, fromJson: (object) => this.#reduce(object) },
@@ -115,7 +120,10 @@ export class Feed {
             isolated: true,
             signal: this.#turn.signal,
             onOpen: () => this.#troubled(undefined),
-            onTrouble: (error) => this.#troubled(error),
+            onTrouble: (error) => {
+              this.#arrived()
+              this.#troubled(error)
+            },
           },
         )
         for await (const event of events) {
@@ -124,6 +132,7 @@ export class Feed {
           if (event.type === 'reset') await this.#replace(event.items)
           else if (event.type === 'deleted') this.#gone(event.object)
           else this.#take(event.object)
+          this.#arrived()
         }
       } catch (error) {
         if (signal.aborted) return
@@ -139,10 +148,10 @@ export class Feed {
     const { metadata } = object
     const { uid = '', namespace = '', name } = metadata
     const home = namespace === '' ? HOME_OF_CLUSTER_OBJECTS : namespace
-    const outcomes = this.#options.subscriptions.map(({ kind, namespaces, facts }): Outcome | undefined => {
+    const outcomes = this.#options.subscriptions.map(({ kind, namespaces, facts, rows }): Outcome | undefined => {
       if (!namespaces.has(home)) return undefined
       try {
-        const outcome = kind.take(object, facts.get(home))
+        const outcome = this.#withRoom(kind.take(object, facts.get(home)), rows.space)
         if (outcome?.isSkipped) this.#leaveOut()
         return outcome
       } catch {
@@ -150,6 +159,19 @@ export class Feed {
       }
     })
     return { uid, namespace, name, outcomes }
+  }
+
+  #withRoom(outcome: Outcome | undefined, space: RowSpace): Outcome | undefined {
+    if (!outcome?.row) return outcome
+    if (!space.arrive(outcome.bytes)) return { failure: space.noRoom, isSkipped: true }
+    this.#arriving.set(space, (this.#arriving.get(space) ?? 0) + outcome.bytes)
+    return outcome
+  }
+
+  /** What was read is handed over, or let go. */
+  #arrived(): void {
+    for (const [space, bytes] of this.#arriving) space.arrived(bytes)
+    this.#arriving.clear()
   }
 
   #leaveOut(): void {
@@ -164,7 +186,9 @@ export class Feed {
     const { signal } = this.#end
     for (const [at, { rows, isCurrent }] of subscriptions.entries()) {
       if (signal.aborted) return
-      if (isCurrent()) await rows.replace(namespace, takenAt(items, at, isCurrent), () => setImmediate())
+      if (!isCurrent()) continue
+      const hadRoom = await rows.replace(namespace, takenAt(items, at, isCurrent), () => setImmediate())
+      if (!hadRoom) this.#leaveOut()
     }
     if (signal.aborted) return
     this.#listedMs = clock.now() - this.#startedAt
@@ -174,7 +198,7 @@ export class Feed {
 
   #take(object: Arrived): void {
     for (const [at, { rows, isCurrent }] of this.#options.subscriptions.entries())
-      if (isCurrent(homeOf(object))) rows.take([object, object.outcomes[at]])
+      if (isCurrent(homeOf(object)) && !rows.take([object, object.outcomes[at]])) this.#leaveOut()
     this.#options.onChange(this)
   }
 

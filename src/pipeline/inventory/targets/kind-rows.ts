@@ -1,6 +1,7 @@
 import type { RowKey } from '#sinks'
 import type { TargetKey, TargetRows } from '../rows.ts'
 import type { Outcome } from './compile.ts'
+import { RowSpace } from './row-space.ts'
 
 /** An object as it is left on arrival: what it is, and what became of it. */
 export interface Reduced {
@@ -8,6 +9,11 @@ export interface Reduced {
   /** '' for an object of the cluster */
   readonly namespace: string
   readonly name: string
+}
+
+interface Place extends Reduced {
+  /** of its row, about */
+  readonly bytes: number
 }
 
 /** With what became of it in one target; undefined: not chosen. */
@@ -20,13 +26,16 @@ const CHUNK = 1000
 export class KindRows {
   readonly #key: TargetKey
   readonly #rows: TargetRows
-  readonly #places = new Map<string, Reduced>()
+  readonly space: RowSpace
+  readonly #places = new Map<string, Place>()
   readonly #failures = new Map<string, { readonly namespace: string; readonly message: string }>()
   #lastFailed = ''
 
-  constructor(key: TargetKey, rows: TargetRows) {
+  /** @param space of the namespace of the target */
+  constructor(key: TargetKey, rows: TargetRows, space = new RowSpace(Number.MAX_SAFE_INTEGER)) {
     this.#key = key
     this.#rows = rows
+    this.space = space
   }
 
   /** objects that are chosen and have no row */
@@ -40,17 +49,28 @@ export class KindRows {
     return (this.#failures.get(this.#lastFailed) ?? first)?.message
   }
 
-  /** One object is new, or changed: what cannot be extracted, or is not chosen any more, has no row. */
-  take([object, outcome]: Taken): void {
-    const { uid, namespace, name } = object
+  /**
+   * One object is new, or changed: what cannot be extracted, or is not chosen any more, has no row.
+   * @returns false: there was no room for its row
+   */
+  take([object, outcome]: Taken): boolean {
+    const { uid, namespace } = object
     this.#failures.delete(uid)
-    if (outcome?.row) {
-      this.#places.set(uid, { uid, namespace, name })
+    const isKept = outcome?.row !== undefined && this.#keep(object, outcome.bytes)
+    if (isKept) {
       this.#rows.put([outcome.row])
-      return
+      return true
     }
-    if (outcome) this.#fail(uid, { namespace, message: outcome.failure })
+    if (outcome) this.#fail(uid, { namespace, message: outcome.failure ?? this.space.noRoom })
     this.#remove([uid])
+    return outcome?.row === undefined
+  }
+
+  /** @returns whether there is room for its row */
+  #keep({ uid, namespace, name }: Reduced, bytes: number): boolean {
+    if (!this.space.keep(bytes - (this.#places.get(uid)?.bytes ?? 0))) return false
+    this.#places.set(uid, { uid, namespace, name, bytes })
+    return true
   }
 
   gone(uid: string): void {
@@ -61,8 +81,9 @@ export class KindRows {
   /**
    * All objects there are of a namespace, or of the cluster where it is undefined: those that are not among them are gone.
    * @param breathe lets others have their turn
+   * @returns false: there was no room for some of the rows
    */
-  async replace(namespace: string | undefined, all: Iterable<Taken>, breathe: () => Promise<void>): Promise<void> {
+  async replace(namespace: string | undefined, all: Iterable<Taken>, breathe: () => Promise<void>): Promise<boolean> {
     const present = new Set<string>()
     const failures = new Map<string, { readonly namespace: string; readonly message: string }>()
     let chunk: NonNullable<Outcome['row']>[] = []
@@ -71,13 +92,17 @@ export class KindRows {
       chunk = []
       await breathe()
     }
-    for (const [{ uid, namespace: of, name }, outcome] of all) {
-      if (outcome?.row) {
+    let hadRoom = true
+    for (const [object, outcome] of all) {
+      const { uid, namespace: of } = object
+      if (outcome?.row && this.#keep(object, outcome.bytes)) {
         present.add(uid)
-        this.#places.set(uid, { uid, namespace: of, name })
         chunk.push(outcome.row)
         if (chunk.length >= CHUNK) await hand()
-      } else if (outcome) failures.set(uid, { namespace: of, message: outcome.failure })
+      } else if (outcome) {
+        failures.set(uid, { namespace: of, message: outcome.failure ?? this.space.noRoom })
+        if (outcome.row) hadRoom = false
+      }
     }
     if (chunk.length > 0) await hand()
     const isThere = (of: string) => namespace === undefined || of === namespace
@@ -85,6 +110,14 @@ export class KindRows {
     for (const [uid, failure] of failures) this.#fail(uid, failure)
     const gone = [...this.#places.values()].filter((one) => isThere(one.namespace) && !present.has(one.uid))
     this.#remove(gone.map(({ uid }) => uid))
+    return hadRoom
+  }
+
+  /** All of it is gone already, with its target. */
+  release(): void {
+    for (const { bytes } of this.#places.values()) this.space.keep(-bytes)
+    this.#places.clear()
+    this.#failures.clear()
   }
 
   /** Rows of other namespaces are not wanted any more; [] takes all away. */
@@ -103,7 +136,9 @@ export class KindRows {
       const place = this.#places.get(uid)
       if (!place) return []
       this.#places.delete(uid)
-      return [{ targetNamespace: this.#key.namespace || place.namespace, targetName: this.#key.name, ...place }]
+      const { bytes, ...object } = place
+      this.space.keep(-bytes)
+      return [{ targetNamespace: this.#key.namespace || place.namespace, targetName: this.#key.name, ...object }]
     })
     if (keys.length > 0) this.#rows.remove(keys)
   }

@@ -8,6 +8,7 @@ import { compileTarget } from './compile.ts'
 import { type ExtractionTime, ExtractionTimes } from './extraction-time.ts'
 import { KindRows } from './kind-rows.ts'
 import { type Interest, KindWatch } from './kind-watch.ts'
+import { RowSpace } from './row-space.ts'
 import { isComplete, shownRows } from './testing/cluster.ts'
 
 type Step =
@@ -198,6 +199,27 @@ describe('a kind that is watched', () => {
     expect([shownRows(rows), of.failures]).toEqual([['shop/a=on'], 0])
     await clock.advance(900_000)
     expect(cluster.opened.length).toBe(length + 1)
+  })
+
+  it('keeps as many rows as there is room for, says what has none, and takes it when there is room', async () => {
+    const space = new RowSpace(1000)
+    of = new KindRows(key, rows.target(key), space)
+    await live('shop')
+    await cluster.last.give({ items: [pod('a'), pod('b'), pod('c')] }, 'open')
+    const full = [['shop/a=on', 'shop/b=on'], 1, expect.stringContaining('1000 bytes')]
+    expect([shownRows(rows), of.failures, of.lastFailure]).toEqual(full)
+    // What is read anew needs no second place.
+    await cluster.last.give({ items: [pod('a'), pod('b'), pod('c')] })
+    expect([shownRows(rows), of.failures, of.lastFailure]).toEqual(full)
+    await cluster.last.give({ deleted: pod('a') })
+    expect(shownRows(rows)).toEqual(['shop/b=on'])
+    const { length } = cluster.opened
+    await clock.advance(302_000)
+    expect(cluster.opened.length).toBe(length + 1)
+    await cluster.last.give({ items: [pod('b'), pod('c')] }, 'open')
+    expect([shownRows(rows), of.failures]).toEqual([['shop/b=on', 'shop/c=on'], 0])
+    of.limitTo(() => false)
+    expect(space.keptBytes).toBe(0)
   })
 
   it('loses no row where a permission is gone, which it notices though its watch goes on', async () => {

@@ -11,13 +11,18 @@ import type { Declarations, Declared } from './declared.ts'
 import { TargetEngine, type TargetEngineOptions, type TargetWorld } from './engine.ts'
 import { ExtractionTimes } from './extraction-time.ts'
 import { TargetReconciler } from './reconciler.ts'
+import { RowSpaces } from './row-space.ts'
 
-export interface InventoryTargetsOptions extends Omit<TargetEngineOptions, 'onChange' | 'clock' | 'times'> {
+export interface InventoryTargetsOptions extends Omit<TargetEngineOptions, 'onChange' | 'clock' | 'times' | 'spaces'> {
   readonly informers: InventoryInformers
   /** measures its controllers */
   readonly reconciles: ReconcileMetrics
   readonly clock?: Clock
+  /** of the rows of one namespace; default 128 MiB */
+  readonly maxRowBytes?: number | undefined
 }
+
+const DEFAULT_MAX_ROW_BYTES = 128 * 2 ** 20
 
 /** Changes come in crowds: the world is looked at once for all of them. */
 const GATHER_MS = 50
@@ -59,6 +64,7 @@ export class InventoryTargets {
     this.#engine = new TargetEngine({
       ...options,
       times: new ExtractionTimes(clock),
+      spaces: new RowSpaces(options.maxRowBytes ?? DEFAULT_MAX_ROW_BYTES),
       clock,
       onChange: ({ namespace, name }) =>
         namespace === '' ? clusterTargets.enqueue({ name }) : targets.enqueue({ namespace, name }),

@@ -205,6 +205,28 @@ describe.each(natsPrograms)('a sink in $name', { timeout: 3 * SLOW_MS }, (progra
     expect(texts(await rowsIn(nats.url, place.stream, west))).toEqual(texts(fiveMegabytes()))
   })
 
+  test('does not call a stream that is sealed verified', async () => {
+    const place = aPlace()
+    await make({ name: place.stream, subjects: [`${place.prefix}.>`] })
+    await managed(nats.url, (manager) => manager.streams.update(place.stream, { sealed: true } as Partial<StreamConfig>))
+    const sink = await opened(declared(nats.url, place))
+    expect(await sink.probe(never)).toMatchObject({ verified: false, message: expect.stringContaining('is sealed') })
+  })
+
+  test('says of a stream that lets go of what all inventories have there', async () => {
+    const place = aPlace()
+    await make({ name: place.stream, subjects: [`${place.prefix}.>`], max_msgs: 1 })
+    const sink = await opened(declared(nats.url, place))
+    expect((await sink.probe(never)).warnings).toContainEqual(
+      expect.stringContaining('has room for 1 messages and lets go of the oldest'),
+    )
+    const refused = await failure(deliver(sink, 1, fiveMegabytes()))
+    expect(refused).toMatchObject({
+      errorClass: 'terminal',
+      message: expect.stringContaining('keeps 1 messages of all subjects'),
+    })
+  })
+
   test('says of a stream that keeps too few messages that it cannot hold the parts, and writes none', async () => {
     const place = aPlace()
     await make({ name: place.stream, subjects: [`${place.prefix}.>`], max_msgs_per_subject: 2 })

@@ -184,11 +184,11 @@ class NatsSink implements Sink {
     return `${keyOf(writing)}:${checksum}:${place}:${part.index}/${part.total}`
   }
 
-  #checkRoom({ stream: { keptPerSubject: kept } }: NatsSession, { part }: EventMessage): void {
-    if (kept === undefined || part.total <= kept) return
+  #checkRoom({ stream: { kept } }: NatsSession, { part }: EventMessage): void {
+    if (kept === undefined || part.total <= kept.messages) return
     throw new SinkError(
       'terminal',
-      `the stream ${this.#plan.stream} keeps ${kept} messages of a subject, and this inventory takes ${part.total}: let it keep more (nats stream edit ${this.#plan.stream} --max-msgs-per-subject=${part.total}), or let NATS take larger messages (max_payload)`,
+      `the stream ${this.#plan.stream} keeps ${kept.words}, and this inventory takes ${part.total}: let it keep more (nats stream edit ${this.#plan.stream} --${kept.option}=${part.total}), or let NATS take larger messages (max_payload)`,
     )
   }
 

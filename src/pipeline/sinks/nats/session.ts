@@ -26,8 +26,9 @@ export async function openSession(plan: NatsPlan, guard: OutboundGuard, signal: 
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: API_TIMEOUT_MS })
     const stream = await streamFacts(manager, plan)
+    const said: unknown = connection.info?.max_payload // by the server, which may say anything
     const maxBytes = Math.min(
-      connection.info?.max_payload ?? USUAL_MAX_BYTES,
+      typeof said === 'number' && said > 0 ? said : USUAL_MAX_BYTES,
       stream.maxMessageBytes ?? Number.POSITIVE_INFINITY,
     )
     return { connection, client: jetstream(connection), manager, stream, maxBytes }

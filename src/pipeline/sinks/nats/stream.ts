@@ -16,8 +16,8 @@ import type { NatsPlan } from './plan.ts'
 export interface StreamFacts {
   /** bytes of one message it takes, where it has a bound of its own */
   readonly maxMessageBytes?: number
-  /** messages of one subject it keeps, where it has a bound */
-  readonly keptPerSubject?: number
+  /** messages of one inventory it keeps, where it has a bound that lets go of the oldest */
+  readonly kept?: { readonly messages: number; readonly words: string; readonly option: string }
   /** what consumers should know of it, a sentence each */
   readonly warnings: readonly string[]
 }
@@ -43,6 +43,11 @@ const MERGES = 5
 export async function streamFacts(manager: JetStreamManager, plan: NatsPlan): Promise<StreamFacts> {
   for (let left = MERGES; ; left--) {
     const config = (await found(manager, plan.stream)) ?? (await made(manager, plan))
+    if (config.sealed)
+      throw new SinkError(
+        'terminal',
+        `the stream ${plan.stream} is sealed: it takes no message any more; name another one in nats.stream`,
+      )
     if (config.subjects?.some((filter) => coversSubject(filter, plan.filter))) return factsOf(config)
     if (!plan.ensures || left === 0) throw uncovered(plan, config.subjects ?? [])
     await merge(manager, plan, config.subjects ?? [])
@@ -108,6 +113,9 @@ const uncovered = ({ stream, filter }: NatsPlan, subjects: readonly string[]): S
 
 function factsOf(config: StreamConfig): StreamFacts {
   const { name, max_msg_size: bytes, max_msgs_per_subject: kept, max_age: age, retention, storage } = config
+  const { discard, max_msgs: all, max_bytes: room } = config
+  const letsGo = discard === DiscardPolicy.Old
+  const bounds = [all > 0 && `${all} messages`, room > 0 && `${room} bytes`].filter((one) => one !== false)
   const warnings = [
     ...(retention === RetentionPolicy.Limits
       ? []
@@ -118,10 +126,20 @@ function factsOf(config: StreamConfig): StreamFacts {
           `the stream ${name} forgets messages after ${Math.round(age / 1e9)} s: an inventory that stays as it is for so long is in it no more`,
         ]
       : []),
+    ...(letsGo && bounds.length > 0
+      ? [
+          `the stream ${name} has room for ${bounds.join(', ')} and lets go of the oldest where more come: of an inventory that does not change nothing may be left`,
+        ]
+      : []),
   ]
+  const isOfAll = letsGo && all > 0 && (kept <= 0 || all < kept)
   return {
     warnings,
     ...(bytes > 0 && { maxMessageBytes: bytes }),
-    ...(kept > 0 && { keptPerSubject: kept }),
+    ...(isOfAll
+      ? { kept: { messages: all, words: `${all} messages of all subjects`, option: 'max-msgs' } }
+      : kept > 0 && {
+          kept: { messages: kept, words: `${kept} messages of a subject`, option: 'max-msgs-per-subject' },
+        }),
   }
 }

@@ -1,6 +1,6 @@
 import { compareTexts } from '#extract'
 import { KOLLECT_API_VERSION } from '#kinds'
-import type { Position, RowKey, Writing } from '../sink.ts'
+import { type Position, type RowKey, SinkError, type Writing } from '../sink.ts'
 import type { Session } from './connection.ts'
 import type { Tables } from './identifiers.ts'
 import { type Change, jsonbText, keyText } from './rows.ts'
@@ -119,9 +119,10 @@ class Batch {
 
   async write(): Promise<void> {
     if (this.#resources.size === 0) return
-    if (this.#put.size > 0) await this.#putClaims()
+    const claims = this.#put.size > 0 ? await this.#putClaims() : 0
     if (this.#removed.size > 0) await this.#removeClaims()
-    await this.#writeResources()
+    const resources = await this.#writeResources()
+    if (claims < this.#put.size || resources < this.#resources.size) await this.#requireAll()
     this.#done.bytes += this.#bytes
     this.#put.clear()
     this.#removed.clear()
@@ -129,7 +130,30 @@ class Batch {
     this.#bytes = 0
   }
 
-  async #putClaims(): Promise<void> {
+  /** Where less was written than differs others may have written it; or a trigger of the table let it go without a word. */
+  async #requireAll(): Promise<void> {
+    const { session, tables, writing } = this.#target
+    if (this.#put.size === 0) return
+    const { rows } = await session.query<{ missing: number }>(
+      `select count(*)::int4 as missing from jsonb_to_recordset($1::jsonb) as r (tn text, t text, ns text, n text, u text)
+where not exists (
+  select from ${tables.claims} c where c.cluster = $2 and c.inventory_namespace = $3 and c.inventory_name = $4
+    and c.target_namespace = r.tn and c.target_name = r.t and c.namespace = r.ns and c.name = r.n and c.uid = r.u
+) or not exists (
+  select from ${tables.resources} held where held.cluster = $2 and held.namespace = r.ns and held.name = r.n and held.uid = r.u
+)`,
+      [`[${[...this.#put.values()].join(',')}]`, ...valuesOf(writing)],
+    )
+    const missing = rows[0]?.missing ?? 0
+    if (missing > 0)
+      throw new SinkError(
+        'terminal',
+        `${missing} rows are not in ${tables.names.resources} or ${tables.names.claims} although the database took them: a trigger or a rule of the tables lets them go; take it off`,
+      )
+  }
+
+  /** @returns how many were written */
+  async #putClaims(): Promise<number> {
     const { session, tables, writing, position } = this.#target
     const { count } = await session.query(
       `insert into ${tables.claims} as held (cluster, inventory_namespace, inventory_name, target_namespace, target_name,
@@ -148,6 +172,7 @@ where held.attributes_hash <> excluded.attributes_hash`,
       ],
     )
     this.#done.written += count
+    return count
   }
 
   async #removeClaims(): Promise<void> {
@@ -169,7 +194,8 @@ where held.attributes_hash <> excluded.attributes_hash`,
     this.#done.removed += count
   }
 
-  async #writeResources(): Promise<void> {
+  /** @returns how many were written */
+  async #writeResources(): Promise<number> {
     const { session, tables, writing, position } = this.#target
     const keys = JSON.stringify(
       [...this.#resources.values()].map(({ namespace: ns, name: n, uid: u }) => ({ ns, n, u })),
@@ -178,7 +204,7 @@ where held.attributes_hash <> excluded.attributes_hash`,
     // What is there is only locked by this, in the order of the keys. What has no claim is made and taken away again below.
     const { count: made } = await session.query(this.#show('left join', 'cluster = held.cluster where false'), values)
     // What was made just now shows its smallest claim already; who adds a smaller one waits for this transaction.
-    if (made === this.#resources.size && this.#removed.size === 0) return
+    if (made === this.#resources.size && this.#removed.size === 0) return made
     const columns = [
       'api_group',
       'api_version',
@@ -190,8 +216,11 @@ where held.attributes_hash <> excluded.attributes_hash`,
       'sequence',
     ]
     const set = [...columns, 'exported_at'].map((column) => `${column} = excluded.${column}`).join(', ')
-    await session.query(this.#show('join', `${set} where held.payload_hash <> excluded.payload_hash`), values)
-    if (this.#removed.size === 0) return
+    const { count: shown } = await session.query(
+      this.#show('join', `${set} where held.payload_hash <> excluded.payload_hash`),
+      values,
+    )
+    if (this.#removed.size === 0) return made + shown
     await session.query(
       `delete from ${tables.resources} where ctid = any (array(
   select held.ctid from jsonb_to_recordset($1::jsonb) as k (ns text, n text, u text)
@@ -204,6 +233,7 @@ where held.attributes_hash <> excluded.attributes_hash`,
   ) any_claim)))`,
       [keys, writing.cluster],
     )
+    return made + shown
   }
 
   /**

@@ -246,6 +246,22 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('a sink in PostgreSQL'
     }
   })
 
+  it.each(['inventory', 'inventory_claims'])('says that a trigger of %s lets rows go', async (table) => {
+    const own = await aPlace(server)
+    const sink = closed(own.sink('west'))
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(2)), signal)
+    await server.query(
+      `create function ${own.schema}.nothing() returns trigger language plpgsql as 'begin return null; end'`,
+    )
+    await server.query(`create trigger nothing before insert or update on ${own.schema}.${table}
+for each row execute function ${own.schema}.nothing()`)
+    const refused = await failure(sink.deliver(deliveryOf(west, at(2), rowsTo(5)), signal))
+    expect(refused).toMatchObject({ errorClass: 'terminal', message: expect.stringContaining('a trigger or a rule') })
+    await server.query(`drop trigger nothing on ${own.schema}.${table}`)
+    await sink.deliver(deliveryOf(west, at(3), rowsTo(5)), signal)
+    expect(await own.read(west)).toHaveLength(5)
+  })
+
   it('reads the connection string from any of its keys, in their order, and in either form', async () => {
     const words = `host=127.0.0.1 port=${server.port} user=app password='${PASSWORD}' dbname=postgres sslmode=disable`
     const sink = closed(place.sink('west', { dsn: words }))

@@ -15,6 +15,7 @@ import pLimit from 'p-limit'
 import { boundReceived, type OutboundGuard } from '#outbound'
 import { type DocumentTree, tooLarge } from '../documents/index.ts'
 import { SinkError, type SnapshotDeclaration } from '../sink.ts'
+import { Slots } from '../slots.ts'
 import type { Bucket } from './bucket.ts'
 import { s3Failure } from './failure.ts'
 
@@ -22,6 +23,9 @@ import { s3Failure } from './failure.ts'
 const MAX_ANSWER_BYTES = 65 * 2 ** 20
 /** Of what a store says besides documents: the library reads it as XML, at length where that is nested or long. */
 const MAX_WORDS_BYTES = 64 * 1024
+/** What is longer, bytes, is read two at a time for each namespace: stores that hold it back hold no more of the memory. */
+const SHORT_BYTES = 2 ** 20
+const LONG_AT_ONCE = 2
 const CONNECT_MS = 10_000
 /** without a byte of an answer */
 const SILENCE_MS = 30_000
@@ -49,10 +53,18 @@ export class S3Store implements DocumentTree {
   readonly #bucket: Bucket
   readonly #guard: OutboundGuard
   readonly #client: S3Client
+  readonly #longReads: Slots
 
-  constructor(bucket: Bucket, keys: StoreKeys, { spec, caBundle }: SnapshotDeclaration, guard: OutboundGuard) {
+  constructor(
+    bucket: Bucket,
+    keys: StoreKeys,
+    { spec, caBundle, namespace }: SnapshotDeclaration,
+    guard: OutboundGuard,
+  ) {
     this.#bucket = bucket
     this.#guard = guard
+    this.#longReads = longReads.get(namespace) ?? new Slots(LONG_AT_ONCE, 1000)
+    longReads.set(namespace, this.#longReads)
     const tls = {
       ...(caBundle !== undefined && { ca: caBundle }),
       rejectUnauthorized: spec.tls?.insecureSkipVerify !== true,
@@ -95,7 +107,8 @@ export class S3Store implements DocumentTree {
       const command = new GetObjectCommand(this.#key(path))
       const found = await this.#client.send(command, { abortSignal: signal }).catch(absent)
       if (!found?.Body) return undefined
-      const bytes = await bytesOf(found.Body as Readable, maxBytes) // in Node.js it is one
+      const body = found.Body as Readable // in Node.js it is one
+      const bytes = await bytesOf(body, maxBytes, () => this.#longReads.take(signal))
       if (!bytes) throw tooLarge(path, maxBytes)
       return bytes.toString('utf8')
     })
@@ -175,16 +188,32 @@ function boundWords({ middlewareStack }: S3Client): void {
   )
 }
 
-/** @returns undefined where it has more than that */
-async function bytesOf(body: Readable, maxBytes: number): Promise<Buffer | undefined> {
+/** Of each namespace, whatever sinks it has. */
+const longReads = new Map<string, Slots>()
+
+/**
+ * @param turn is waited for where it is long; ends with a call of what it gives
+ * @returns undefined where it has more than that
+ */
+async function bytesOf(
+  body: Readable,
+  maxBytes: number,
+  turn?: () => Promise<() => void>,
+): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > maxBytes) return undefined // which ends the stream
-    chunks.push(chunk)
+  let done: (() => void) | undefined
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > maxBytes) return undefined // which ends the stream
+      if (bytes > SHORT_BYTES) done ??= await turn?.()
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks)
+  } finally {
+    done?.()
   }
-  return Buffer.concat(chunks)
 }
 
 /** An object that is not there. A bucket that is not there is something else, and says so. */

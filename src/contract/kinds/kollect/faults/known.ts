@@ -17,7 +17,7 @@ export interface KollectKnown {
   /** `file://` remotes of git may be used */
   readonly allowFiles?: boolean
   /** Why a path of an attribute cannot be used. */
-  readonly pathProblem?: (path: string) => string | undefined
+  readonly pathProblem?: (path: string, showsSecrets: boolean) => string | undefined
   /** Why a CEL expression that says true or false cannot be used. */
   readonly predicateProblem?: (expression: string) => string | undefined
 }

@@ -7,7 +7,7 @@ import { listFaults } from './names.ts'
 /** Labels of one series. */
 const MAX_METRIC_LABELS = 5
 /** What reads the data of a Secret, as far as the text of a path shows it; what it hides reads nothing later on. */
-const READS_DATA = /\b(data|stringData)\b|^cel:\s*object\s*$|^helm:release\.config(\.|$)/
+const READS_DATA = /\b(data|stringData)\b|^cel:\s*object\s*$/
 
 const isBlank = (value: unknown): boolean => typeof value === 'string' && value.trim() === ''
 
@@ -17,6 +17,7 @@ export function profileFaults(spec: Json, metadata: Json, known: KollectKnown): 
   const isResource = recordOf(spec.export).mode === 'Resource'
   const letters = lettersOf(attributes.map((attribute) => recordOf(attribute).path))
   const isLong = letters > MAX_EXPRESSION_LETTERS
+  const showsSecrets = recordOf(metadata.annotations)[ALLOW_SECRET_EXTRACTION] === 'true'
   return [
     ...kindFaults('spec.targetGVK', spec.targetGVK),
     ...faultIf(
@@ -27,7 +28,11 @@ export function profileFaults(spec: Json, metadata: Json, known: KollectKnown): 
     ),
     ...faultIf('spec.attributes', isLong && tooLong(letters)),
     ...attributes.flatMap((attribute, at) =>
-      attributeFaults(`spec.attributes[${at}]`, attribute, isLong ? undefined : known.pathProblem),
+      attributeFaults(
+        `spec.attributes[${at}]`,
+        attribute,
+        isLong ? undefined : (path) => known.pathProblem?.(path, showsSecrets),
+      ),
     ),
     ...repeated('spec.attributes', attributes),
     ...exportFaults(spec, attributes, isResource, known),
@@ -50,7 +55,11 @@ export function kindFaults(path: string, value: unknown): Fault[] {
 export const tooLong = (letters: number): string =>
   `has ${letters} letters of expressions in all: at most ${MAX_EXPRESSION_LETTERS}; write shorter ones, or several objects`
 
-function attributeFaults(path: string, attribute: unknown, problem: KollectKnown['pathProblem']): Fault[] {
+function attributeFaults(
+  path: string,
+  attribute: unknown,
+  problem: ((path: string) => string | undefined) | undefined,
+): Fault[] {
   const { name, path: where } = recordOf(attribute)
   const text = textOf(where)
   const unfit =

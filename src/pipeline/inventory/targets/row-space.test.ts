@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { RowStore } from '../store/index.ts'
+import { KindRows } from './kind-rows.ts'
+import { bytesOfRow, RowSpace, RowSpaces } from './row-space.ts'
+
+const key = { namespace: 'shop', name: 't' }
+const rowOf = (uid: number, text: string) => ({
+  ...{ targetNamespace: 'shop', targetName: 't', namespace: 'shop', name: `n${uid}`, version: 'v1', kind: 'Pod' },
+  ...{ uid: `u${uid}`, attributes: { text } },
+})
+
+it('is never more than it may be, and none when all is gone, whatever comes and goes', async () => {
+  const one = fc.record({ uid: fc.nat(8), letters: fc.nat(3000) })
+  const step = fc.oneof(
+    fc.record({ take: one }),
+    fc.record({ fail: fc.nat(8) }),
+    fc.record({ gone: fc.nat(8) }),
+    fc.record({ all: fc.array(one, { maxLength: 6 }) }),
+  )
+  const taken = ({ uid, letters }: { uid: number; letters: number }) => {
+    const row = rowOf(uid, 'x'.repeat(letters))
+    return [
+      { uid: row.uid, namespace: 'shop', name: row.name },
+      { row, bytes: bytesOfRow(row) },
+    ] as const
+  }
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      const space = new RowSpace(10_000)
+      const store = new RowStore(() => undefined)
+      const rows = new KindRows(key, store.target(key), space)
+      for (const one of steps) {
+        if ('take' in one) rows.take(taken(one.take))
+        else if ('fail' in one)
+          rows.take([{ uid: `u${one.fail}`, namespace: 'shop', name: `n${one.fail}` }, { failure: 'x' }])
+        else if ('gone' in one) rows.gone(`u${one.gone}`)
+        else {
+          const last = new Map(one.all.map((object) => [object.uid, object]))
+          await rows.replace('shop', [...last.values()].map(taken), async () => undefined)
+        }
+        const state = store.state(key)
+        const kept = state.kind === 'rows' ? state.rows : []
+        const sum = kept.reduce((bytes, { attributes, uid }) => {
+          const { text } = JSON.parse(attributes) as { text: string }
+          return bytes + bytesOfRow(rowOf(Number(uid.slice(1)), text))
+        }, 0)
+        expect(space.keptBytes).toBe(sum)
+        expect(sum).toBeLessThanOrEqual(10_000)
+      }
+      rows.release()
+      expect(space.keptBytes).toBe(0)
+    }),
+  )
+})
+
+it('is of one namespace, and has no bound for targets of the cluster', () => {
+  const spaces = new RowSpaces(1000)
+  expect([spaces.of('a').keep(900), spaces.of('a').keep(200), spaces.of('b').keep(900)]).toEqual([true, false, true])
+  expect(spaces.of('').keep(1e12)).toBe(true)
+  expect([spaces.of('a').arrive(900), spaces.of('a').arrive(200)]).toEqual([true, false])
+})
