@@ -16,7 +16,7 @@ const faultsOf = (kind: string, path: string, annotations: Readonly<Record<strin
 it.each([
   ['ConfigMap', 'helm:release.config.replicaCount'],
   ['ConfigMap', "helm:release.config['replicaCount']"],
-  ['Secret', "helm:release.config[*]"],
+  ['Secret', 'helm:release.config[*]'],
 ])('values of a Helm release in a %s by %s need the consent that the agent asks for', (kind, path) => {
   expect(faultsOf(kind, path)).toEqual([
     expect.stringMatching(
