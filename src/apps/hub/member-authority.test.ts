@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { auditEntryOf } from './member-authority.ts'
+import { auditEntryOf, auditEntryOfAuthority } from './member-authority.ts'
 
 const asked = { name: 'east-x7k2m', username: 'system:bootstrap:abcdef' }
 
@@ -24,5 +24,16 @@ it('the audit trail names who asked for a certificate, for which member it was s
     route: 'certificate_refused',
     status: 403,
     reason: 'two organisations',
+  })
+})
+
+it('the audit trail says which CA was ended, and which could not be and why', () => {
+  const ended = { act: 'authority_ended', id: '0123' } as const
+  expect(auditEntryOfAuthority(ended, 5)).toMatchObject({ route: 'authority_ended', status: 200 })
+  expect(auditEntryOfAuthority({ ...ended, trouble: 'no CA "0123" is trusted' }, 5)).toMatchObject({
+    kind: 'administration',
+    route: 'authority_ended',
+    status: 422,
+    reason: 'an annotation of the ConfigMap asks for it ("0123"): not done, no CA "0123" is trusted',
   })
 })

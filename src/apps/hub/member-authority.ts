@@ -168,15 +168,20 @@ export function auditEntryOf({ name, username, result }: SignedRequest, at: numb
   }
 }
 
-/** What it says of a CA of members that was made or ended. Who annotated the ConfigMap stands in no object: the API server's own log has it. */
-export const auditEntryOfAuthority = ({ act, id }: AuthorityAct, at: number): AuditEntry => ({
+/**
+ * What it says of a CA of members that was made or ended, or was not. Who annotated the ConfigMap stands in no object: the API server's own
+ * log has it.
+ */
+export const auditEntryOfAuthority = ({ act, id, trouble }: AuthorityAct, at: number): AuditEntry => ({
   ...{ at, kind: 'administration', requestId: '', username: '', groups: [], method: 'RULE', address: '', route: act },
   resource: `configmap ${AUTHORITY_CONFIG_MAP}`,
-  status: 200,
+  status: trouble === undefined ? 200 : 422,
   reason:
-    act === 'authority_rotated'
-      ? `the CA ${id} follows, as an annotation of the ConfigMap asks`
-      : `the CA ${id} is trusted no more, nor what it signed, as an annotation of the ConfigMap asks`,
+    trouble !== undefined
+      ? `an annotation of the ConfigMap asks for it (${JSON.stringify(id)}): not done, ${trouble}`
+      : act === 'authority_rotated'
+        ? `the CA ${id} follows, as an annotation of the ConfigMap asks`
+        : `the CA ${id} is trusted no more, nor what it signed, as an annotation of the ConfigMap asks`,
   ...{ policy: '', policyHash: '' },
 })
 

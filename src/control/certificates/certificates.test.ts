@@ -11,7 +11,13 @@ import { Manager } from '#controller'
 import { type ClusterAccess, createKubeClient, type KubeClient, secrets, whole } from '#kube'
 import { silentLogger } from '#runtime'
 import { noRealApiServer, startRealApiServer } from '../../../test/real-apiserver.ts'
-import { aRequest, opensslRequest, signingRequest, subjectOfMember } from '../../platform/authority/test/requests.ts'
+import {
+  aRequest,
+  opensslRequest,
+  signerOf,
+  signingRequest,
+  subjectOfMember,
+} from '../../platform/authority/test/requests.ts'
 import {
   AUTHORITY_CONFIG_MAP,
   type AuthorityAct,
@@ -249,20 +255,58 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
       await expect.poll(authorities).not.toContain(before)
       expect(authority.accepts(certificate)).toBe(false)
       const active = (await authorities()).slice(0, 16)
+      expect((await published())?.metadata.annotations).not.toHaveProperty(['clusterpulse.io/trouble'])
+      await annotate({ 'clusterpulse.io/end-authority': before.slice(1) })
+      const troubleOf = async () => (await published())?.metadata.annotations?.['clusterpulse.io/trouble']
+      await expect.poll(troubleOf).toBe(
+        `no CA "${before.slice(1)}" is trusted, so none was ended: it is mistyped, or has ended before; those that are: ${active} (active)`,
+      )
+      await annotate({ 'clusterpulse.io/end-authority': before })
+      await expect.poll(troubleOf).toBeUndefined()
       await annotate({ 'clusterpulse.io/end-authority': active })
       await expect
         .poll(async () => (await published())?.metadata.annotations?.['clusterpulse.io/trouble'])
         .toMatch(/rotate it first/)
       expect(authority.roots()).toHaveLength(1)
-      expect(acts.map(({ act, id }) => [act, id])).toEqual([
-        ['authority_rotated', active],
-        ['authority_ended', before],
+      expect(acts.map(({ act, id, trouble = '' }) => [act, id, trouble])).toEqual([
+        ['authority_rotated', active, ''],
+        ['authority_ended', before, ''],
+        ['authority_ended', before.slice(1), expect.stringContaining(`those that are: ${active}`)],
+        ['authority_ended', active, expect.stringContaining('rotate it first')],
       ])
       await annotate({ 'clusterpulse.io/end-authority': '' })
       await expect
         .poll(async () => (await published())?.metadata.annotations?.['clusterpulse.io/trouble'])
         .toBeUndefined()
       expect(authority.roots()).toHaveLength(1)
+    })
+
+    it('by the CA that was given as long as it is, whatever asks for another; that is said for as long as it is asked', async () => {
+      const { certificate: cert, key } = signerOf('given')
+      const store = folderStore(mkdtempSync(join(dir, 'given-')))
+      const told: AuthorityAct[] = []
+      const reconcilers = certificateReconcilers({
+        ...{ hub: kube, namespace: NAMESPACE, authority: await Authority.open({ store, given: { cert, key } }), signers: [] },
+        ...{ onAct: (act) => void told.push(act), logger: silentLogger },
+      })
+      await manager.stop()
+      manager = new Manager({ controllers: reconcilers, logger: silentLogger })
+      const annotate = (annotations: Record<string, string>) =>
+        kube.patch(configMaps, CONFIG_MAP, { metadata: { annotations } }, { kind: 'merge' })
+      await annotate({ 'clusterpulse.io/rotate': 'to no purpose' })
+      await manager.start()
+      const annotations = async () => (await kube.get(configMaps, CONFIG_MAP))?.metadata.annotations
+      await expect.poll(annotations).toHaveProperty(['clusterpulse.io/trouble'], expect.stringMatching(/given by files/))
+      await annotate({ 'clusterpulse.io/end-authority': 'bogus' })
+      await expect
+        .poll(annotations)
+        .toHaveProperty(['clusterpulse.io/trouble'], expect.stringMatching(/given by files.*; no CA "bogus"/))
+      expect(told.map(({ act, id }) => [act, id])).toEqual([
+        ['authority_rotated', 'to no purpose'],
+        ['authority_ended', 'bogus'],
+      ])
+      await annotate({ 'clusterpulse.io/end-authority': '', 'clusterpulse.io/rotate': '' })
+      await expect.poll(annotations).not.toHaveProperty(['clusterpulse.io/trouble'])
     })
 
     it('by the new CA from the moment the ConfigMap names, and it says so without anybody asking', async () => {

@@ -19,6 +19,8 @@ const ANNOTATIONS = {
   rotated: 'clusterpulse.io/rotated',
   /** asked by people: the id of a CA that shall be trusted no longer */
   end: 'clusterpulse.io/end-authority',
+  /** answered: the id that was ended last */
+  ended: 'clusterpulse.io/ended-authority',
   /** answered: why something that was asked was not done */
   trouble: 'clusterpulse.io/trouble',
 } as const
@@ -26,18 +28,20 @@ const ANNOTATIONS = {
 /** The longest wait, for what changes without an event, ms. */
 const LOOK_AGAIN_MS = 3_600_000
 
-/** What was done to the CAs of members, as people asked by an annotation. */
+/** What was done to the CAs of members, or was not, as people asked by an annotation. */
 export interface AuthorityAct {
   readonly act: 'authority_rotated' | 'authority_ended'
-  /** of the CA that is new, or ended */
+  /** of the CA that is new, or ended; of what was not done the text of the annotation */
   readonly id: string
+  /** why it was not done */
+  readonly trouble?: string
 }
 
 export interface PublishedOptions {
   readonly hub: KubeClient
   readonly configMaps: Pick<Informer<KubeObject>, 'get'>
   readonly authority: Authority
-  /** hears of it once it is done */
+  /** hears of it once it is done, or cannot be */
   readonly onAct?: ((act: AuthorityAct) => void) | undefined
   /** until a new CA signs, ms: so long others may take to hear of it; default: that of the authority */
   readonly activeAfterMs?: number
@@ -50,32 +54,34 @@ export class PublishedAuthority implements Reconciler {
   readonly name = 'hub-authority'
   readonly #options: PublishedOptions
   /** what was obeyed last: the informer may not have seen yet that we said so */
-  #obeyed: string | undefined
+  #rotated: string | undefined
+  #ended: string | undefined
+  /** what was logged and recorded: each is tried again and again */
+  #refused: readonly string[] | undefined
 
   constructor(options: PublishedOptions) {
     this.#options = options
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
-    const { authority, hub, activeAfterMs, onAct } = this.#options
     const asked = this.#options.configMaps.get(key)?.metadata.annotations ?? {}
-    const troubles: string[] = []
     const { [ANNOTATIONS.rotate]: rotate, [ANNOTATIONS.rotated]: rotated, [ANNOTATIONS.end]: end } = asked
-    if (rotate && rotate !== rotated && rotate !== this.#obeyed) {
-      this.#obeyed = rotate
-      await attempt(async () => {
-        const next = await authority.rotate({ ...(activeAfterMs !== undefined && { activeAfterMs }) })
-        onAct?.({ act: 'authority_rotated', id: idOf(next) })
-      }, troubles)
-    }
-    if (end && authority.roots().some((root) => idOf(root) === end)) await attempt(() => this.#end(end), troubles)
+    const refused: Refused[] = []
+    if (rotate && rotate !== rotated && rotate !== this.#rotated)
+      await attempt({ act: 'authority_rotated', id: rotate }, () => this.#rotate(rotate), refused)
+    const isEnded = end === this.#ended || end === asked[ANNOTATIONS.ended]
+    if (end && (!isEnded || this.#rootOf(end)))
+      await attempt({ act: 'authority_ended', id: end }, () => this.#end(end), refused)
+    const isRefused = (what: AuthorityAct['act']) => refused.some(({ act }) => act === what)
+    this.#tell(refused, asked[ANNOTATIONS.trouble])
     const annotations = {
-      ...(rotate && { [ANNOTATIONS.rotated]: rotate }),
-      ...(troubles.length > 0 && { [ANNOTATIONS.trouble]: troubles.join('; ') }),
+      ...(rotate && !isRefused('authority_rotated') && { [ANNOTATIONS.rotated]: rotate }),
+      ...(end && !isRefused('authority_ended') && { [ANNOTATIONS.ended]: end }),
+      ...(refused.length > 0 && { [ANNOTATIONS.trouble]: textOf(refused) }),
     }
     const metadata = { name: key.name, ...(Object.keys(annotations).length > 0 && { annotations }) }
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: this.#data() }
-    await hub.patch(configMaps, key, body, {
+    await this.#options.hub.patch(configMaps, key, body, {
       kind: 'apply',
       fieldManager: 'clusterpulse-authority',
       force: true,
@@ -84,11 +90,43 @@ export class PublishedAuthority implements Reconciler {
     return againAfter(this.#untilNextMs())
   }
 
+  async #rotate(asked: string): Promise<void> {
+    const { authority, activeAfterMs, onAct } = this.#options
+    const next = await authority.rotate({ ...(activeAfterMs !== undefined && { activeAfterMs }) })
+    this.#rotated = asked
+    onAct?.({ act: 'authority_rotated', id: idOf(next) })
+  }
+
   async #end(id: string): Promise<void> {
-    const root = this.#options.authority.roots().find((one) => idOf(one) === id)
-    if (!root) return
-    await this.#options.authority.end(root.id)
-    this.#options.onAct?.({ act: 'authority_ended', id })
+    const { authority, onAct } = this.#options
+    const root = this.#rootOf(id)
+    if (!root) {
+      const known = authority.roots().map((one) => `${idOf(one)} (${one.state})`)
+      throw new AuthorityUnusableError(
+        `no CA ${JSON.stringify(id.slice(0, 80))} is trusted, so none was ended: it is mistyped, or has ended before; those that are: ${known.join(', ')}`,
+      )
+    }
+    await authority.end(root.id)
+    this.#ended = id
+    onAct?.({ act: 'authority_ended', id })
+  }
+
+  #rootOf(id: string): Root | undefined {
+    return this.#options.authority.roots().find((one) => idOf(one) === id)
+  }
+
+  /** @param said the annotation, as an earlier process may have left it */
+  #tell(refused: readonly Refused[], said = ''): void {
+    const { logger, onAct } = this.#options
+    for (const one of refused) {
+      if (this.#refused ? this.#refused.includes(one.trouble) : said === textOf(refused)) continue
+      logger.warn(
+        { act: one.act, asked: one.id },
+        `an annotation of the ConfigMap of the hub's CAs was not obeyed: ${one.trouble}`,
+      )
+      onAct?.(one)
+    }
+    this.#refused = refused.map(({ trouble }) => trouble)
   }
 
   /** A CA begins to sign, and a former one leaves, by the clock alone. */
@@ -108,13 +146,17 @@ export class PublishedAuthority implements Reconciler {
   }
 }
 
-/** What the authority refuses is said, and not tried again. */
-async function attempt(work: () => Promise<unknown>, troubles: string[]): Promise<void> {
+type Refused = AuthorityAct & { readonly trouble: string }
+
+const textOf = (refused: readonly Refused[]): string => refused.map(({ trouble }) => trouble).join('; ')
+
+/** What the authority refuses is said, and not tried again before something changes. */
+async function attempt(asked: AuthorityAct, work: () => Promise<void>, refused: Refused[]): Promise<void> {
   try {
     await work()
   } catch (error) {
     if (!(error instanceof AuthorityUnusableError)) throw error
-    troubles.push(error.message)
+    refused.push({ ...asked, id: asked.id.slice(0, 80), trouble: error.message })
   }
 }
 
