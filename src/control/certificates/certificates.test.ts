@@ -258,9 +258,11 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
       expect((await published())?.metadata.annotations).not.toHaveProperty(['clusterpulse.io/trouble'])
       await annotate({ 'clusterpulse.io/end-authority': before.slice(1) })
       const troubleOf = async () => (await published())?.metadata.annotations?.['clusterpulse.io/trouble']
-      await expect.poll(troubleOf).toBe(
-        `no CA "${before.slice(1)}" is trusted, so none was ended: it is mistyped, or has ended before; those that are: ${active} (active)`,
-      )
+      await expect
+        .poll(troubleOf)
+        .toBe(
+          `no CA "${before.slice(1)}" is trusted, so none was ended: it is mistyped, or has ended before; those that are: ${active} (active)`,
+        )
       await annotate({ 'clusterpulse.io/end-authority': before })
       await expect.poll(troubleOf).toBeUndefined()
       await annotate({ 'clusterpulse.io/end-authority': active })
@@ -286,7 +288,12 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
       const store = folderStore(mkdtempSync(join(dir, 'given-')))
       const told: AuthorityAct[] = []
       const reconcilers = certificateReconcilers({
-        ...{ hub: kube, namespace: NAMESPACE, authority: await Authority.open({ store, given: { cert, key } }), signers: [] },
+        ...{
+          hub: kube,
+          namespace: NAMESPACE,
+          authority: await Authority.open({ store, given: { cert, key } }),
+          signers: [],
+        },
         ...{ onAct: (act) => void told.push(act), logger: silentLogger },
       })
       await manager.stop()
@@ -296,7 +303,9 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
       await annotate({ 'clusterpulse.io/rotate': 'to no purpose' })
       await manager.start()
       const annotations = async () => (await kube.get(configMaps, CONFIG_MAP))?.metadata.annotations
-      await expect.poll(annotations).toHaveProperty(['clusterpulse.io/trouble'], expect.stringMatching(/given by files/))
+      await expect
+        .poll(annotations)
+        .toHaveProperty(['clusterpulse.io/trouble'], expect.stringMatching(/given by files/))
       await annotate({ 'clusterpulse.io/end-authority': 'bogus' })
       await expect
         .poll(annotations)
