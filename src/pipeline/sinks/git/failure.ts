@@ -20,7 +20,7 @@ const CAUSES: readonly Cause[] = [
     sentence: 'the disk of the agent is full: whoever runs it must make room (BUFFER_DIR)',
   },
   {
-    is: /Out of memory|Cannot allocate memory|cannot create thread|File too large|File size limit exceeded|died of signal 25/,
+    is: /Out of memory|Cannot allocate memory|cannot create thread|File too large|File size limit exceeded|died of signal 25|invalid index-pack output/,
     errorClass: 'terminal',
     sentence:
       'what the server sends is more than an agent takes of a branch (files of 256 MiB, 768 MiB of memory): give it a branch, or a repository, with less in it',
