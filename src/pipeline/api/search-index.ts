@@ -3,7 +3,7 @@ import { type Chunk, type ClusterState, type Health, hasPartsOf, isNearIn, type 
 import { Best } from './best.ts'
 import { ChunkMemo, isKept } from './chunk-memo.ts'
 import { nameFinder, shortestOf } from './name-index.ts'
-import { both, countOf, either, noRows, type RowSet, rowsOf, setOfColumn } from './row-set.ts'
+import { allRows, both, countOf, either, noRows, type RowSet, rowsOf, setOfColumn } from './row-set.ts'
 import type { Steps } from './turns.ts'
 import { byText, type VisibleCluster } from './views.ts'
 import type { VisibleType } from './visible-types.ts'
@@ -113,8 +113,10 @@ function slackOf(word: string, text: string): number | undefined {
   return isNearIn(word, text) ? 2 : undefined
 }
 
-/** Rows of a chunk that were found. */
+/** Rows of a chunk that were found, whoever may see them. */
 interface FoundRows {
+  /** number of the chunk */
+  readonly at: number
   readonly keys: Keys
   readonly rows: RowSet
   /** none of them is better than this; null: nothing is known of them */
@@ -122,14 +124,11 @@ interface FoundRows {
 }
 
 /** The same of a table, the best first. */
-interface FoundTable {
-  readonly parts: readonly FoundRows[]
-  readonly total: number
-}
+type FoundTable = readonly FoundRows[]
 
 /** Some dozen words that most rows have, over a hundred tables; thousands of those that few have. */
 const memo = new ChunkMemo(32 * 2 ** 20)
-const bytesOfFound = ({ parts }: FoundTable): number =>
+const bytesOfFound = (parts: FoundTable): number =>
   parts.reduce((sum, { rows }) => sum + 150 + (rows.length === 0 ? 0 : 240 + rows.byteLength), 100)
 
 /** Letters typed between two questions: they are asked when the fingers rest. */
@@ -150,7 +149,7 @@ function beginningsOf(words: readonly string[]): string[][] {
 function* searchTypes(types: Iterable<VisibleType>, words: readonly string[], best: Best<Ranked>): Steps<number> {
   const finders = words.map(wordFinder)
   const beginnings = beginningsOf(words)
-  const found: { readonly type: VisibleType; readonly parts: readonly FoundRows[] }[] = []
+  const found: { readonly type: VisibleType; readonly parts: FoundTable }[] = []
   let [left, total] = [maxSearchedRows, 0]
   for (const type of types) {
     const { named: table, cluster, name } = type
@@ -158,9 +157,9 @@ function* searchTypes(types: Iterable<VisibleType>, words: readonly string[], be
     left -= table.size
     const asked = askedOf(words, name.toLowerCase(), placeOf(cluster))
     const make = (among?: FoundTable) => foundIn(type, asked, finders, among)
-    const one = isKept(table) ? yield* keptOf(type, asked, beginnings, make) : yield* make()
-    total += one.total
-    if (one.total > 0) found.push({ type, parts: one.parts })
+    const parts = seenOf(type, isKept(table) ? yield* keptOf(type, asked, beginnings, make) : yield* make())
+    for (const { keys, rows } of parts) total += countOf(rows, keys.names.length)
+    if (parts.length > 0) found.push({ type, parts })
   }
   found.sort((a, b) => compareBounds(a.parts[0]?.bound ?? null, b.parts[0]?.bound ?? null))
   for (const { type, parts } of found) {
@@ -193,18 +192,18 @@ function askedOf(words: readonly string[], title: string, place: string): AskedO
 
 /** What is known of a table, or is found in it: where beginnings of the words are known, among what has these. */
 function* keptOf(
-  { source, seenBy, name, cluster, namesAndSeen }: VisibleType,
+  { source, name, cluster, named }: VisibleType,
   asked: AskedOfTable,
   beginnings: readonly (readonly string[])[],
   make: (among?: FoundTable) => Steps<FoundTable>,
 ): Steps<FoundTable> {
   const answersTo = ({ words, own, isTitled }: AskedOfTable) =>
-    memo.answers(JSON.stringify([source.id, source.hash, seenBy, words, own, isTitled]), bytesOfFound)
-  return yield* answersTo(asked).steps(namesAndSeen, () => {
+    memo.answers(JSON.stringify([source.id, source.hash, words, own, isTitled]), bytesOfFound)
+  return yield* answersTo(asked).steps(named.keys, () => {
     // Who types has mostly asked for the words without the last letters.
     const [title, place] = [name.toLowerCase(), placeOf(cluster)]
     for (const beginning of beginnings) {
-      const known = answersTo(askedOf(beginning, title, place)).known(namesAndSeen)
+      const known = answersTo(askedOf(beginning, title, place)).known(named.keys)
       if (known) return make(known)
     }
     return make()
@@ -216,40 +215,47 @@ const CHUNKS_AT_ONCE = 8
 
 /** @param among only these rows are looked at */
 function* foundIn(
-  type: VisibleType,
+  { named: table, source }: VisibleType,
   asked: AskedOfTable,
   finders: readonly WordFinder[],
   among?: FoundTable,
 ): Steps<FoundTable> {
-  const { named: table, source } = type
   const isRanked = source.targets.length === 1
   const parts: FoundRows[] = []
-  let total = 0
-  const count = among ? among.parts.length : table.chunks.length
+  const count = (among ?? table.chunks).length
   for (let i = 0; i < count; i++) {
-    const part = among?.parts[i]
+    const part = among?.[i]
     const { keys } = part ?? (table.chunks[i] as Chunk) // below their number
-    const seen = part ? part.rows : type.seenIn(i)
     if (i % CHUNKS_AT_ONCE === CHUNKS_AT_ONCE - 1) yield
-    if (seen === noRows) continue
-    const { rows, rank, best } = rowsWith(keys, seen, asked, finders)
+    const { rows, rank, best } = rowsWith(keys, part?.rows ?? allRows, asked, finders)
     if (rows === noRows) continue
-    total += countOf(rows, keys.names.length)
     // What a row is called may be less than its key.
-    parts.push({ keys, rows, bound: isRanked ? { rank, name: keys.names.at(best) ?? '' } : null })
+    parts.push({ at: part?.at ?? i, keys, rows, bound: isRanked ? { rank, name: keys.names.at(best) ?? '' } : null })
   }
-  return { parts: parts.sort((a, b) => compareBounds(a.bound, b.bound)), total }
+  return parts.sort((a, b) => compareBounds(a.bound, b.bound))
+}
+
+/** Of what was found that which may be seen, in the same order. */
+function seenOf(type: VisibleType, parts: FoundTable): FoundTable {
+  const left: FoundRows[] = []
+  for (const part of parts) {
+    const seen = type.seenIn(part.at)
+    const rows = both(part.rows, seen, part.keys.names.length)
+    if (rows === part.rows) left.push(part)
+    else if (rows !== noRows) left.push({ ...part, rows })
+  }
+  return left
 }
 
 /** @returns the rows; none has a better rank, nor at this rank a better name than the row `best` */
 function rowsWith(
   keys: Keys,
-  seen: RowSet,
+  among: RowSet,
   { words, own, isTitled }: AskedOfTable,
   finders: readonly WordFinder[],
 ): { readonly rows: RowSet; readonly rank: number; readonly best: number } {
   const size = keys.names.length
-  let all = seen
+  let all = among
   let some = noRows
   let rank = 0
   let best = -1

@@ -8,8 +8,6 @@ import { countOf, type RowSet, rowsOf, setOfColumn, setOfRows } from './row-set.
 export interface SeenRows {
   /** equal ones of equal rows: the same is left */
   readonly question: string
-  /** for the very same object and an equal question it stays at what is left */
-  readonly about: object
   /** how many */
   readonly count: number
   /** rising */
@@ -86,10 +84,6 @@ class SeenTable implements SeenRows {
     if (!sets || sizeOf(chunk) < FEW_ROWS) return this.#decision.of(chunk)
     // What does not look at values stays while they change.
     return sets.of(this.#decision.isOfKeys ? chunk.keys : chunk, () => this.#decision.of(chunk))
-  }
-
-  get about(): object {
-    return this.#decision.isOfKeys ? this.#all.keys : this.#all
   }
 
   get count(): number {

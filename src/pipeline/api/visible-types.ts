@@ -298,11 +298,6 @@ export class VisibleType {
     return this.#all
   }
 
-  /** The very same object: of the very same names those are seen that were, by equal `seenBy`. */
-  get namesAndSeen(): object {
-    return this.#seen?.about ?? this.#all.keys
-  }
-
   /** Where the rows are that may be seen; undefined: all of them. */
   get places(): readonly number[] | undefined {
     return this.#seen?.places
