@@ -34,6 +34,8 @@ export interface AgentFacts {
   readonly process?: string
 }
 
+/** Why a stream ended that the hub did not end, such as for a new certificate. */
+export const AGENT_ENDED = 'the agent ended the stream'
 /** Why streams ended that the hub ended as it stopped; true as long as the agent is away, also once the hub is there again. */
 export const HUB_STOPPED = 'the hub stopped, and the agent has not come back since'
 /** The hub is there again, and gives the agent time to come back. */

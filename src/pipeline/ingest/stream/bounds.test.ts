@@ -105,6 +105,7 @@ describe('refusals', () => {
 })
 
 describe('the facts of agents', () => {
+  const resumedAt = () => Number.NEGATIVE_INFINITY
   const facts = (changes: Partial<AgentFacts> = {}): AgentFacts => ({
     connected: true,
     since: T0,
@@ -128,9 +129,9 @@ describe('the facts of agents', () => {
     const told: AgentFacts[] = []
     const clock = aClock()
     const ingester = { knows: () => true, agent: (_: unknown, one: AgentFacts) => Promise.resolve(void told.push(one)) }
-    await using report = new FactsReport({ ingester, clock, logger: silentLogger, everyMs: 30_000 })
+    await using report = new FactsReport({ ingester, clock, logger: silentLogger, everyMs: 30_000, resumedAt })
     const tell = async (changes: Partial<AgentFacts>, now = false) => {
-      report.tell(west, facts(changes), now)
+      report.tell(west, facts(changes), { now, process: 'one' })
       await new Promise((resolve) => setImmediate(resolve))
     }
     await tell({}, true)
@@ -156,9 +157,9 @@ describe('the facts of agents', () => {
       },
     }
     const clock: Clock = { now: () => T0, sleep: () => new Promise((resolve) => setImmediate(resolve)) }
-    await using report = new FactsReport({ ingester, clock, logger: silentLogger, everyMs: 30_000 })
-    report.tell(west, facts(), true)
-    report.tell(west, facts({ connected: false }), true)
+    await using report = new FactsReport({ ingester, clock, logger: silentLogger, everyMs: 30_000, resumedAt })
+    report.tell(west, facts(), { now: true, process: 'one' })
+    report.tell(west, facts({ connected: false }), { now: true, process: 'one' })
     await eventually('the newest is told', () => told.at(-1)?.connected === false)
     expect(told).toHaveLength(1)
   })
@@ -166,8 +167,14 @@ describe('the facts of agents', () => {
   it('of many agents wait for a log that takes nothing without a warning of the process', async () => {
     await expectNoWarning(async () => {
       const ingester = { knows: () => true, agent: () => Promise.reject(new StoreUnavailableError('log', 'full')) }
-      await using report = new FactsReport({ ingester, clock: patient, logger: silentLogger, everyMs: 30_000 })
-      for (let i = 0; i < 50; i++) report.tell(parseClusterName(`c${i}`), facts(), true)
+      await using report = new FactsReport({
+        ingester,
+        clock: patient,
+        logger: silentLogger,
+        everyMs: 30_000,
+        resumedAt,
+      })
+      for (let i = 0; i < 50; i++) report.tell(parseClusterName(`c${i}`), facts(), { now: true, process: 'one' })
     })
   })
 })

@@ -88,6 +88,12 @@ export class Places implements Agents {
     return this.#entries.get(cluster)?.holder === holder
   }
 
+  /** of the last that had the place; '': there was none */
+  processOf(cluster: ClusterName): string {
+    const entry = this.#entries.get(cluster)
+    return entry ? processOf(entry.peer) : ''
+  }
+
   /** Forgets clusters that nobody knows any more. */
   prune(knows: (cluster: ClusterName) => boolean): void {
     for (const [cluster, entry] of this.#entries) if (!entry.holder && !knows(cluster)) this.#entries.delete(cluster)

@@ -2,6 +2,7 @@ import { type AgentFacts, type Clock, type ClusterName, ORIGINAL_ORIGIN } from '
 import type { Logger } from '#runtime'
 import { FactsReport } from './facts-report.ts'
 import type { StreamIngester } from './ingest-port.ts'
+import { Pauses } from './pauses.ts'
 import { type Holder, Places, type Shown } from './places.ts'
 import type { Claimed, Place } from './session-events.ts'
 import type { Agents } from './types.ts'
@@ -11,6 +12,7 @@ export interface SeatsOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly factsEveryMs: number
+  readonly sweepMs: number
   onContested(): void
 }
 
@@ -19,8 +21,9 @@ export class Seats implements AsyncDisposable {
   readonly #ingester: StreamIngester
   readonly #places: Places
   readonly #report: FactsReport
+  readonly #pauses: Pauses
 
-  constructor({ ingester, clock, logger, factsEveryMs, onContested }: SeatsOptions) {
+  constructor({ ingester, clock, logger, factsEveryMs, sweepMs, onContested }: SeatsOptions) {
     this.#ingester = ingester
     this.#places = new Places({
       clock,
@@ -28,7 +31,9 @@ export class Seats implements AsyncDisposable {
       received: (cluster, origin) => ingester.received(cluster, origin),
       onContested,
     })
-    this.#report = new FactsReport({ ingester, clock, logger, everyMs: factsEveryMs })
+    this.#pauses = new Pauses({ clock, everyMs: sweepMs })
+    const resumedAt = () => this.#pauses.resumedAt
+    this.#report = new FactsReport({ ...{ ingester, clock, logger, resumedAt }, everyMs: factsEveryMs })
   }
 
   get agents(): Agents {
@@ -46,7 +51,7 @@ export class Seats implements AsyncDisposable {
     if (facts.connected) {
       if (!this.#places.holds(cluster, holder)) return
     } else if (!this.#places.leave(cluster, holder)) return
-    this.#report.tell(cluster, facts, now)
+    this.#report.tell(cluster, facts, { now, process: this.#places.processOf(cluster) })
     if (now) this.#places.changed(cluster)
   }
 
@@ -55,8 +60,9 @@ export class Seats implements AsyncDisposable {
     this.#places.tell(cluster, what)
   }
 
-  /** now and then */
+  /** every `sweepMs` */
   sweep(): void {
+    this.#pauses.look()
     this.#places.prune((cluster) => this.#ingester.knows(cluster))
   }
 

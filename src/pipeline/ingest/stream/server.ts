@@ -95,6 +95,7 @@ export class AgentServer implements AsyncDisposable {
       clock,
       logger,
       factsEveryMs: this.#limits.factsEveryMs,
+      sweepMs: this.#limits.sweepMs,
       onContested: () => this.#count.contested(),
     })
     this.#refusals = new Refusals(clock)

@@ -1,4 +1,4 @@
-import { type AgentFacts, type ClusterName, type FleetError, HUB_STOPPED, ORIGINAL_ORIGIN } from '#model'
+import { AGENT_ENDED, type AgentFacts, type ClusterName, type FleetError, HUB_STOPPED, ORIGINAL_ORIGIN } from '#model'
 import { type ConnectRequest, decodeRequest, type HealthReport, type JoinRequest, type RegisterRequest } from '#wire'
 import { ClusterNotConnectedError } from '../errors.ts'
 import { grpcStatus } from '../line/grpc-status.ts'
@@ -158,7 +158,7 @@ export class Session {
       case 'tick':
         return this.#tick(now)
       case 'finished':
-        return this.#leave({ status: grpcStatus.ok, code: 'finished', message: 'the agent ended the stream' }, now)
+        return this.#leave({ status: grpcStatus.ok, code: 'finished', message: AGENT_ENDED }, now)
       case 'closed':
         this.#silentMs = event.silentMs
         return this.#ended(event.why || 'the connection ended')
