@@ -134,6 +134,29 @@ describe('the acts of a decision', () => {
     )
     expect((await decided(refuse)).said).toEqual(['no request of east waits, and it is no member'])
   })
+
+  it('about a cluster that is being detached say so, and of nothing that it could be undone', async () => {
+    const write = (body: object) => hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
+    await write({ metadata: { finalizers: ['example.com/held'] }, spec: { hubAcceptsClient: true } })
+    for (const name of ['these', 'those']) await asks(name)
+    await decided(detach)
+    const leaving =
+      /east is being detached: what belongs to it is cleaned up first; .* ask anew, with a new join token$/
+    const one = await decided((what) => refuse({ ...what, request: 'these' }))
+    expect(one.said.at(-1)).toMatch(leaving)
+    const denied = await decided(refuse)
+    expect(denied.acts).toEqual([
+      ['request_denied', 'those'],
+      ['cluster_denied', undefined],
+    ])
+    expect(denied.said.at(-1)).toMatch(/^there is nothing to undo: east is/)
+    expect(denied.said.at(-1)).toMatch(leaving)
+    expect(denied.said.join()).not.toMatch(/stays|to undo: `/)
+    expect((await decided(refuse)).said, 'once more').toEqual([denied.said.at(-1)])
+    await write({ metadata: { finalizers: null } })
+    await expect(decided(refuse)).rejects.toThrow(/knows no cluster east/)
+    await hub.create(managedClusters, { metadata: { name: cluster }, spec: { hubAcceptsClient: false } })
+  })
 })
 
 describe('a decision on the page', () => {

@@ -144,15 +144,30 @@ export async function refuse({
   done.push(...(await turnDown({ hub, did, by, member }, refused)))
   if (wanted !== undefined) return [...done, restWords(cluster, member, waiting.length - refused.length)]
   if (!member && done.length === 0) throw new MembershipError('unknown_member', unknownWords(cluster))
+  let left = member
   const wasMember = member?.spec?.hubAcceptsClient === true
   if (wasMember) {
     const annotations = decidedAnnotation('deny', by, systemClock.now())
     const body = { metadata: { annotations }, spec: { hubAcceptsClient: false } }
-    await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
-    done.push(told(did, { act: 'cluster_denied', words: `${cluster} is no member any more; its stream ends` }))
+    left = await ifThere(hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' }))
+    if (left)
+      done.push(told(did, { act: 'cluster_denied', words: `${cluster} is no member any more; its stream ends` }))
   }
+  if (member && (!left || left.metadata.deletionTimestamp)) return [...done, goingWords(cluster)]
   if (done.length === 0) return [`no request of ${cluster} waits, and it is no member`]
   return [...done, wasMember ? undoneWords(cluster) : outsideWords(cluster, member)]
+}
+
+const goingWords = (cluster: string): string => `there is nothing to undo: ${leavingWords(cluster)}`
+
+/** @returns undefined where it was deleted meanwhile */
+async function ifThere<T>(write: Promise<T>): Promise<T | undefined> {
+  try {
+    return await write
+  } catch (error) {
+    if (isKubeError(error, 'not_found')) return undefined
+    throw error
+  }
 }
 
 const undoneWords = (cluster: string): string =>
@@ -168,6 +183,7 @@ function outsideWords(cluster: string, member: ManagedCluster | undefined): stri
 /** What else there is of a cluster of which one request alone was turned down. */
 function restWords(cluster: string, member: ManagedCluster | undefined, others: number): string {
   const rest = others === 0 ? 'no other waits' : others === 1 ? '1 other waits still' : `${others} others wait still`
+  if (member?.metadata.deletionTimestamp) return `of the requests of ${cluster} ${rest}; ${leavingWords(cluster)}`
   const is = member?.spec?.hubAcceptsClient === true ? 'is a member as before' : 'is no member, as before'
   return `of the requests of ${cluster} ${rest}; cluster ${cluster} itself ${is} (\`clusterpulse deny ${cluster}\` decides about it)`
 }

@@ -161,9 +161,20 @@ describe('many lost at once', () => {
 
 describe('conditions', () => {
   const said = { type: 'A', status: 'True', reason: 'Because', message: 'so' } as const
-  it('are the very same where only a message moves', () => {
+  it('are the very same where only the message of what is well moves', () => {
     const once = saying([], [said], 0)
     expect(saying(once, [{ ...said, message: 'otherwise' }], 1)).toBe(once)
     expect(saying(once, [{ ...said, reason: 'Since' }], 1)).not.toBe(once)
+  })
+
+  it('say the present cause of what is not well, since it is so', () => {
+    const cause = (message: string) => ({ ...said, status: 'False' as const, message })
+    const once = saying([], [cause('it is away')], 0)
+    expect(saying(once, [cause('it is away')], 60_000)).toBe(once)
+    expect(saying(once, [cause('its certificate counts not')], 60_000)).toEqual([
+      { ...cause('its certificate counts not'), lastTransitionTime: '1970-01-01T00:00:00Z' },
+    ])
+    const long = saying([], [cause('x'.repeat(2000))], 0)
+    expect(saying(long, [cause('x'.repeat(2000))], 1)).toBe(long)
   })
 })

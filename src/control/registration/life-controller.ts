@@ -49,10 +49,10 @@ export class LifeController extends Controller {
   }
 }
 
-/** What of a cluster's state must not wait: whether its agent is there and alone, its API server answers it, and what it claims. */
+/** What of a cluster's state must not wait: whether its agent is there and alone, its API server answers it or why not, and what it claims. */
 export function signOf(state: ClusterState | undefined): string {
   if (!state?.agent) return ''
   const { connected, since, reason } = state.agent
   const claims = state.parts.cluster?.items.get('cluster')?.claims
-  return JSON.stringify([connected, connected ? reason : since, apiAnswerOf(state)?.answers, claims])
+  return JSON.stringify([connected, connected ? reason : since, apiAnswerOf(state), claims])
 }

@@ -6,7 +6,7 @@ import { silentLogger } from '#runtime'
 import { ManualClock } from '../../platform/controller/testing/manual-clock.ts'
 import { signOf } from './life-controller.ts'
 import { MemberIndex } from './member-index.ts'
-import { clusterLeases, managedClusters, monitored } from './objects.ts'
+import { clusterLeases, conditionOf, managedClusters, monitored } from './objects.ts'
 import { aNode, anAgent, parts, SomeFleet } from './testing/fleet.ts'
 import {
   aHub,
@@ -338,9 +338,9 @@ describe('a member on our stream', () => {
   it('is unavailable where a round failed as a whole, whatever was read before, and not where it may not read', async () => {
     await start()
     await joined()
-    const failed = (code: string, at: number) => ({
-      ...{ health: 'unhealthy' as const, message: 'connection test failed', checkedAt: at, lastSyncAt: 1 },
-      reasons: [{ code, message: 'connection test failed' }],
+    const failed = (code: string, at: number, message = 'nothing listens there') => ({
+      ...{ health: 'unhealthy' as const, message, checkedAt: at, lastSyncAt: 1 },
+      reasons: [{ code, message }],
     })
     await fleet.tells('east', { status: failed('kube_unauthorized', 2) })
     await passes(seconds(2))
@@ -349,8 +349,21 @@ describe('a member on our stream', () => {
     await fleet.tells('east', { status: failed('kube_unreachable', 3) })
     expect(signOf(fleet.cluster('east')), 'it is judged at once').not.toBe(before)
     await inTime(async () => expect(await available()).toBe('False ManagedClusterKubeAPIServerUnavailable'))
+    const cause = async () => {
+      const { message, lastTransitionTime } = conditionOf(await memberOf(api, 'east'), CONDITIONS.available) ?? {}
+      return { message, lastTransitionTime }
+    }
+    const first = await cause()
+    expect(first.message).toMatch(/nothing listens there/)
+    await fleet.tells('east', { status: failed('kube_tls', 4, 'its certificate is not signed by a known CA') })
+    await inTime(async () =>
+      expect(await cause(), 'the same incident, by its present cause').toEqual({
+        message: expect.stringMatching(/not signed by a known CA/),
+        lastTransitionTime: first.lastTransitionTime,
+      }),
+    )
     await fleet.tells('east', {
-      status: { health: 'healthy', message: '', reasons: [], checkedAt: 4, lastSyncAt: 4 },
+      status: { health: 'healthy', message: '', reasons: [], checkedAt: 5, lastSyncAt: 5 },
     })
     await inTime(async () => expect(await available()).toMatch(/^True/))
   })

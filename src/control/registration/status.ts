@@ -10,16 +10,18 @@ interface WithConditions extends KubeObject {
 }
 
 /**
- * The conditions with these said. One whose status and reason stay is left as it is: a message that only moves is worth no
- * write. Returns the very same array where nothing differs.
+ * The conditions with these said. Of what is well a message that only moves is worth no write; of what is not it follows the present cause.
+ * Returns the very same array where nothing differs.
  */
 export function saying(conditions: readonly Condition[], said: readonly SaidOf[], now: number): readonly Condition[] {
   let next = conditions
-  for (const { type, status, reason, message } of said) {
+  for (const { type, status, reason, message: text } of said) {
+    const message = text.slice(0, 1024)
     const known = next.find((one) => one.type === type)
-    if (known?.status === status && known.reason === reason) continue
+    if (known?.status === status && known.reason === reason && (status === 'True' || known.message === message))
+      continue
     // Of no generation, as those of OCM's own hub: a taint would make them old, and `kubectl wait` would wait for ever.
-    next = setCondition(next, { type, status, reason, message: message.slice(0, 1024) }, now)
+    next = setCondition(next, { type, status, reason, message }, now)
   }
   return next
 }
