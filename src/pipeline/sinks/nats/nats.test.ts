@@ -208,7 +208,9 @@ describe.each(natsPrograms)('a sink in $name', { timeout: 3 * SLOW_MS }, (progra
   test('does not call a stream that is sealed verified', async () => {
     const place = aPlace()
     await make({ name: place.stream, subjects: [`${place.prefix}.>`] })
-    await managed(nats.url, (manager) => manager.streams.update(place.stream, { sealed: true } as Partial<StreamConfig>))
+    await managed(nats.url, (manager) =>
+      manager.streams.update(place.stream, { sealed: true } as Partial<StreamConfig>),
+    )
     const sink = await opened(declared(nats.url, place))
     expect(await sink.probe(never)).toMatchObject({ verified: false, message: expect.stringContaining('is sealed') })
   })
