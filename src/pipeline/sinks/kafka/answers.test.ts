@@ -18,6 +18,8 @@ it('reads the same, however an answer is cut into pieces, and finds the first th
   const whole = fc.constantFrom('scram', 'ack', 'metadata', 'old metadata')
   const wrong = fc.constantFrom(
     'hashes',
+    'hashes said twice',
+    'hashes behind a space',
     'long sasl',
     'nobody asked',
     'empty',
@@ -50,6 +52,14 @@ it('reads the same, however an answer is cut into pieces, and finds the first th
         'old brokers': () => answer(ask(3, 2), 1001),
         hashes: () => {
           const said = Buffer.from('r=abc,s=def,i=1000001')
+          return framed(Buffer.concat([int32(ask(36, 1)), said]))
+        },
+        'hashes said twice': () => {
+          const said = Buffer.from('r=abc,s=def,i=4096,i=2000000000')
+          return framed(Buffer.concat([int32(ask(36, 1)), said]))
+        },
+        'hashes behind a space': () => {
+          const said = Buffer.from('i=\u00a0+2000000000,r=abc,s=def')
           return framed(Buffer.concat([int32(ask(36, 1)), said]))
         },
         'long sasl': () => framed(Buffer.concat([int32(ask(36, 1)), Buffer.alloc(9000)])),

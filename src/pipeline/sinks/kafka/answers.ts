@@ -73,7 +73,7 @@ export class Answers {
     if (!asked) return 'it answers what it was not asked'
     if (asked.api === SASL) {
       if (size > MAX_SASL_BYTES) return `it answers ${size} bytes to a password`
-      return this.#seen < size ? undefined : hashesFault(this.#head.toString('latin1', 2 * NUMBER_BYTES, size))
+      return this.#seen < size ? undefined : hashesFault(this.#head.toString('utf8', 2 * NUMBER_BYTES, size))
     }
     const looked = Math.min(size, HEAD_BYTES)
     if (asked.api !== METADATA || this.#seen < looked || before >= looked) return undefined
@@ -84,7 +84,11 @@ export class Answers {
   }
 }
 
+/** Of several numbers the library takes the last, as `parseInt` reads it: none of them may be large. */
 function hashesFault(message: string): string | undefined {
-  const [, count = '0'] = /,i=(\d+)/.exec(message) ?? []
-  return Number(count) > MAX_HASHES ? `it wants the password hashed ${count} times` : undefined
+  for (const [, text = ''] of message.matchAll(/i=([^,]*)/g)) {
+    const count = Number.parseInt(text, 10)
+    if (count > MAX_HASHES) return `it wants the password hashed ${count} times`
+  }
+  return undefined
 }
