@@ -1,5 +1,10 @@
-import { expect, it } from 'vitest'
-import { auditEntryOf, auditEntryOfAuthority } from './member-authority.ts'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { silentLogger } from '#runtime'
+import { createSealer, localKeys } from '#sealing'
+import { auditEntryOf, auditEntryOfAuthority, memberAuthority } from './member-authority.ts'
 
 const asked = { name: 'east-x7k2m', username: 'system:bootstrap:abcdef' }
 
@@ -35,5 +40,33 @@ it('the audit trail says which CA was ended, and which could not be and why', ()
     route: 'authority_ended',
     status: 422,
     reason: 'an annotation of the ConfigMap asks for it ("0123"): not done, no CA "0123" is trusted',
+  })
+})
+
+it('the CA in the data folder is kept while the hub runs; one that a start makes in place of a lost one is told', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'member-authority-'))
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
+  const folder = join(dataDir, 'control-plane', 'authority')
+  const start = () => memberAuthority({ dataDir, config: {}, logger: silentLogger })
+  const sealer = createSealer(localKeys([Buffer.alloc(32, 1)]))
+  const first = start()
+  mkdirSync(join(dataDir, 'control-plane'))
+  await first.open(sealer)
+  expect(first.madeAnew(), 'a hub that is new had none').toBeUndefined()
+  writeFileSync(join(dataDir, 'control-plane', 'admin.token'), '')
+  await first.keeping.start(new AbortController().signal)
+  rmSync(folder, { recursive: true })
+  await expect.poll(() => readdirSync(folder), { timeout: 20_000 }).toHaveLength(2)
+  await first.keeping.stop()
+  const again = start()
+  await again.open(sealer)
+  expect(again.madeAnew()).toBeUndefined()
+  rmSync(folder, { recursive: true })
+  const anew = start()
+  const made = await anew.open(sealer)
+  expect(anew.madeAnew()).toEqual({ act: 'authority_made', id: made.roots()[0]?.id.slice(0, 16) })
+  expect(auditEntryOfAuthority(anew.madeAnew()!, 5)).toMatchObject({
+    ...{ kind: 'administration', route: 'authority_made', status: 200 },
+    reason: expect.stringMatching(/^the CA [0-9a-f]{16} is made, as none was kept any more/),
   })
 })

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AuditEntry, AuditTrail } from '#audit'
 import { API_CLIENT_SIGNER, Authority, folderStore } from '#authority'
@@ -24,11 +25,18 @@ import type { HubLogger } from './run.ts'
 const HEARD_WITHIN_MS = seconds(30)
 const KEY_PLACE = { kind: 'CertificateAuthority', name: 'clusterpulse-members' }
 
+/** What was taken away under a running hub is noticed so soon. */
+const LOOK_MS = seconds(2)
+
 /** The hub's CA in the data folder, once it is open. */
 export interface MemberAuthority {
   /** Called once nobody else has the folder, and before the API listens, which knows members by it. */
   open(sealer: Sealer): Promise<Authority>
   get(): Authority
+  /** Keeps it in the data folder as long as the hub runs. */
+  readonly keeping: Part
+  /** The one that this start made in a folder whose hub had one before; undefined: none was made, or the hub is new. */
+  madeAnew(): AuthorityAct | undefined
 }
 
 export function memberAuthority(options: {
@@ -38,9 +46,15 @@ export function memberAuthority(options: {
 }): MemberAuthority {
   const { dataDir, config, logger } = options
   let opened: Authority | undefined
+  let madeAnew: AuthorityAct | undefined
+  let timer: NodeJS.Timeout | undefined
+  let looking: Promise<void> | undefined
+  const controlPlane = join(dataDir, 'control-plane')
   return {
     async open(sealer) {
-      const store = folderStore(join(dataDir, 'control-plane', 'authority'), harmedCopy(logger))
+      const store = folderStore(join(controlPlane, 'authority'), harmedCopy(logger))
+      const wasHere = existsSync(join(controlPlane, 'admin.token'))
+      const isMissing = (await store.read()) === undefined
       opened = await Authority.open({
         store,
         sealer: {
@@ -52,7 +66,24 @@ export function memberAuthority(options: {
         activeAfterMs: HEARD_WITHIN_MS,
         logger: logger.child({ part: 'authority' }),
       })
+      if (wasHere && isMissing) madeAnew = { act: 'authority_made', id: opened.roots().at(-1)?.id.slice(0, 16) ?? '' }
       return opened
+    },
+    madeAnew: () => madeAnew,
+    keeping: {
+      name: 'authority',
+      start() {
+        timer = setInterval(() => {
+          looking ??= opened?.keep().finally(() => {
+            looking = undefined
+          })
+        }, LOOK_MS)
+        return Promise.resolve()
+      },
+      async stop() {
+        clearInterval(timer)
+        await looking
+      },
     },
     get() {
       if (!opened) throw new Error('the authority is not open yet')
@@ -169,7 +200,7 @@ export function auditEntryOf({ name, username, result }: SignedRequest, at: numb
 }
 
 /**
- * What it says of a CA of members that was made or ended, or was not. Who annotated the ConfigMap stands in no object: the API server's own
+ * What it says of a CA of members that was made or ended, or was not, as was asked. Who annotated the ConfigMap stands in no object: the API server's own
  * log has it.
  */
 export const auditEntryOfAuthority = ({ act, id, trouble }: AuthorityAct, at: number): AuditEntry => ({
@@ -177,13 +208,19 @@ export const auditEntryOfAuthority = ({ act, id, trouble }: AuthorityAct, at: nu
   resource: `configmap ${AUTHORITY_CONFIG_MAP}`,
   status: trouble === undefined ? 200 : 422,
   reason:
-    trouble !== undefined
-      ? `an annotation of the ConfigMap asks for it (${JSON.stringify(id)}): not done, ${trouble}`
-      : act === 'authority_rotated'
-        ? `the CA ${id} follows, as an annotation of the ConfigMap asks`
-        : `the CA ${id} is trusted no more, nor what it signed, as an annotation of the ConfigMap asks`,
+    trouble === undefined
+      ? doneWords[act](id)
+      : `an annotation of the ConfigMap asks for it (${JSON.stringify(id)}): not done, ${trouble}`,
   ...{ policy: '', policyHash: '' },
 })
+
+const doneWords: Readonly<Record<AuthorityAct['act'], (id: string) => string>> = {
+  authority_made: (id) =>
+    `the CA ${id} is made, as none was kept any more at the start of the hub: what a former one signed counts no more`,
+  authority_rotated: (id) => `the CA ${id} follows, as an annotation of the ConfigMap asks`,
+  authority_ended: (id) =>
+    `the CA ${id} is trusted no more, nor what it signed, as an annotation of the ConfigMap asks`,
+}
 
 /** What it says of a request that was decided about without a person: who made it, and by what rule. */
 export const auditEntryOfRule = ({ act, request, username, cluster, why }: RuleDecision, at: number): AuditEntry => ({

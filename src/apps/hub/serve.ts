@@ -62,6 +62,7 @@ export interface ServeOptions {
   /** told to everybody: why nothing proves that what is answered is whole */
   readonly provisional?: string
   readonly readiness?: Readonly<Record<string, () => string | undefined>>
+  readonly checks?: Readonly<Record<string, () => string | undefined>>
 }
 
 /** Ids of streams that one process gives are known in the others. */
@@ -105,7 +106,7 @@ function servePart(
   options: ServeOptions,
   opened: () => { readonly identity: Identity; readonly audit: AuditTrail },
 ): { readonly serve: Part; address(): string } {
-  const { web, state, events, history, metrics, logger, version, readiness } = options
+  const { web, state, events, history, metrics, logger, version, readiness, checks } = options
   let server: ApiServer | undefined
   let address = ''
   const serve: Part = {
@@ -156,6 +157,7 @@ function servePart(
         ...(options.series && { series: options.series() }),
         ...(root !== undefined && { webRoot: root }),
         ...(readiness && { readiness }),
+        ...(checks && { checks }),
       })
       try {
         address = await server.start()

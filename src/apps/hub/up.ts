@@ -29,7 +29,7 @@ import { claimDataFolder } from './format.ts'
 import { historyOf } from './history.ts'
 import { keptIn, recordedBy } from './joins.ts'
 import { observerOfMembers } from './member-audit.ts'
-import { memberAuthority, memberCertificates } from './member-authority.ts'
+import { auditEntryOfAuthority, memberAuthority, memberCertificates } from './member-authority.ts'
 import { refusalsCounted } from './member-metrics.ts'
 import { declareMembers, knownMembers, knownSince, kubeconfigMembers, type Member } from './members.ts'
 import { monitorPart } from './monitor-listener.ts'
@@ -225,6 +225,7 @@ export async function up({
     logger,
     version,
     readiness: { log: () => collect.logFault(), agents: () => collect.receiverFault() },
+    checks: { authority: () => authority.get().fault },
   })
 
   const monitor =
@@ -269,6 +270,7 @@ export async function up({
       controlPlane,
       // The objects are locked by now: no other hub has the folder.
       { name: 'format', start: claimFolder, stop: () => Promise.resolve() },
+      authority.keeping,
       certificates,
       choose,
       attention,
@@ -284,6 +286,8 @@ export async function up({
     ],
     logger,
     () => {
+      const made = authority.madeAnew()
+      if (made) serve.audit()?.record(auditEntryOfAuthority(made, systemClock.now()))
       say(
         `ClusterPulse shows ${fleet ? fleetWords(fleet) : ''} on ${serve.address()}   (objects: kubectl --kubeconfig ${controlPlane.get().kubeconfigPath})`,
       )

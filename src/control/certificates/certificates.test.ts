@@ -285,13 +285,14 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
 
     it('by the CA that was given as long as it is, whatever asks for another; that is said for as long as it is asked', async () => {
       const { certificate: cert, key } = signerOf('given')
-      const store = folderStore(mkdtempSync(join(dir, 'given-')))
+      const folder = join(dir, 'given')
+      const ofGiven = await Authority.open({ store: folderStore(folder), given: { cert, key } })
       const told: AuthorityAct[] = []
       const reconcilers = certificateReconcilers({
         ...{
           hub: kube,
           namespace: NAMESPACE,
-          authority: await Authority.open({ store, given: { cert, key } }),
+          authority: ofGiven,
           signers: [],
         },
         ...{ onAct: (act) => void told.push(act), logger: silentLogger },
@@ -315,6 +316,18 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
         ['authority_ended', 'bogus'],
       ])
       await annotate({ 'clusterpulse.io/end-authority': '', 'clusterpulse.io/rotate': '' })
+      await expect.poll(annotations).not.toHaveProperty(['clusterpulse.io/trouble'])
+      rmSync(folder, { recursive: true })
+      writeFileSync(folder, 'no folder')
+      await ofGiven.keep()
+      await expect
+        .poll(annotations)
+        .toHaveProperty(
+          ['clusterpulse.io/trouble'],
+          expect.stringMatching(/is not kept any more, and cannot be written/),
+        )
+      rmSync(folder)
+      await ofGiven.keep()
       await expect.poll(annotations).not.toHaveProperty(['clusterpulse.io/trouble'])
     })
 

@@ -21,16 +21,16 @@ const ANNOTATIONS = {
   end: 'clusterpulse.io/end-authority',
   /** answered: the id that was ended last */
   ended: 'clusterpulse.io/ended-authority',
-  /** answered: why something that was asked was not done */
+  /** answered: why something that was asked was not done, or that a CA is not kept any more */
   trouble: 'clusterpulse.io/trouble',
 } as const
 
 /** The longest wait, for what changes without an event, ms. */
 const LOOK_AGAIN_MS = 3_600_000
 
-/** What was done to the CAs of members, or was not, as people asked by an annotation. */
+/** What was done to the CAs of members, or was not, as people asked by an annotation; one is made anew where none is kept. */
 export interface AuthorityAct {
-  readonly act: 'authority_rotated' | 'authority_ended'
+  readonly act: 'authority_made' | 'authority_rotated' | 'authority_ended'
   /** of the CA that is new, or ended; of what was not done the text of the annotation */
   readonly id: string
   /** why it was not done */
@@ -74,10 +74,12 @@ export class PublishedAuthority implements Reconciler {
       await attempt({ act: 'authority_ended', id: end }, () => this.#end(end), refused)
     const isRefused = (what: AuthorityAct['act']) => refused.some(({ act }) => act === what)
     this.#tell(refused, asked[ANNOTATIONS.trouble])
+    const { fault } = this.#options.authority
+    const trouble = [textOf(refused), ...(fault === undefined ? [] : [fault])].filter((text) => text !== '').join('; ')
     const annotations = {
       ...(rotate && !isRefused('authority_rotated') && { [ANNOTATIONS.rotated]: rotate }),
       ...(end && !isRefused('authority_ended') && { [ANNOTATIONS.ended]: end }),
-      ...(refused.length > 0 && { [ANNOTATIONS.trouble]: textOf(refused) }),
+      ...(trouble !== '' && { [ANNOTATIONS.trouble]: trouble }),
     }
     const metadata = { name: key.name, ...(Object.keys(annotations).length > 0 && { annotations }) }
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: this.#data() }
@@ -119,7 +121,7 @@ export class PublishedAuthority implements Reconciler {
   #tell(refused: readonly Refused[], said = ''): void {
     const { logger, onAct } = this.#options
     for (const one of refused) {
-      if (this.#refused ? this.#refused.includes(one.trouble) : said === textOf(refused)) continue
+      if (this.#refused ? this.#refused.includes(one.trouble) : said.includes(one.trouble)) continue
       logger.warn(
         { act: one.act, asked: one.id },
         `an annotation of the ConfigMap of the hub's CAs was not obeyed: ${one.trouble}`,

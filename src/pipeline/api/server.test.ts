@@ -434,6 +434,12 @@ describe('probes', () => {
     expect(await world.get('/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } })
   })
 
+  it('are not ready for what is wrong with the hub itself, though it hears all that is new', async () => {
+    await using world = await aWorld({}, { checks: { authority: () => 'not kept' } })
+    expect((await world.get('/readyz')).body).toMatchObject({ status: 'not ready', error: 'not kept' })
+    expect((await world.get('/api/v2/clusters')).headers.warning).toBeUndefined()
+  })
+
   it('measure requests by route, not by address', async () => {
     await using world = await aWorld()
     await fill(world)

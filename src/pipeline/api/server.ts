@@ -230,7 +230,7 @@ export function apiServer(options: ApiOptions): ApiServer {
   })
 
   app.register(async (scope: FastifyInstance) => {
-    probeRoutes(scope, parts, { version, metrics, readiness: options.readiness ?? {} })
+    probeRoutes(scope, parts, { version, metrics, readiness: { ...options.readiness, ...options.checks } })
     sessionRoutes(scope, parts, { version, identity, provisional: config.provisional })
     accessRoutes(scope, parts, { identity, semantics: config.semantics ?? 'strict' })
     v1Routes(scope, parts, { history: options.history, series: options.series })

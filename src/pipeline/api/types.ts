@@ -120,8 +120,10 @@ export interface ApiOptions {
   readonly webRoot?: string
   /** ours are added, and all are served at /metrics */
   readonly metrics: Metrics
-  /** further checks of /readyz: a text is the reason why not */
+  /** further checks of /readyz, of what the hub hears: a text is the reason why not, and why nothing new is known */
   readonly readiness?: Readonly<Record<string, () => string | undefined>>
+  /** further checks of /readyz alone */
+  readonly checks?: Readonly<Record<string, () => string | undefined>>
 }
 
 /** A route as it is served, with who may call it. */

@@ -310,6 +310,45 @@ describe('the hub’s CA', () => {
     }
   })
 
+  it('is written again from memory where its files were deleted or harmed while it runs, and says where that cannot be', async () => {
+    const dir = join(aFolder(), 'authority')
+    const said: string[] = []
+    const say = (_: unknown, text: string) => void said.push(text)
+    const logger = { ...silentLogger, info: say, warn: say, error: say } as unknown as typeof silentLogger
+    const authority = await openIn(dir, { logger })
+    const one = await aMember(authority)
+    const names = ['authority.json', 'authority.copy.json']
+    const kept = () => names.map((name) => readFileSync(join(dir, name), 'utf8'))
+    const whole = kept()
+    await authority.keep()
+    for (const harm of [
+      () => rmSync(dir, { recursive: true }),
+      () => names.map((name) => rmSync(join(dir, name))),
+      () => names.map((name) => writeFileSync(join(dir, name), 'harmed')),
+      () => rmSync(join(dir, 'authority.json')),
+    ]) {
+      said.length = 0
+      harm()
+      await authority.keep()
+      expect(kept()).toEqual(whole)
+      if (said.length > 0)
+        expect(said).toEqual([expect.stringMatching(/gone or harmed where it is kept: it is written/)])
+    }
+    rmSync(dir, { recursive: true })
+    writeFileSync(dir, 'no folder')
+    said.length = 0
+    let changes = 0
+    authority.onChange(() => changes++)
+    for (let look = 0; look < 2; look++) await authority.keep()
+    expect(authority.fault).toMatch(/is not kept any more, and cannot be written again: ENOTDIR.*the next start/)
+    expect(said).toEqual([authority.fault])
+    expect(authority.accepts(one.certificate)).toBe(true)
+    rmSync(dir)
+    await authority.keep()
+    expect([authority.fault, changes]).toEqual([undefined, 2])
+    expect((await openIn(dir)).accepts(one.certificate)).toBe(true)
+  })
+
   it('follows a decision once, however often it is told of it, also years later and after a restart', async () => {
     const dir = aFolder()
     const clock = new ManualClock(START)

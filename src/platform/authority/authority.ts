@@ -94,6 +94,7 @@ export class Authority {
   /** of the CA whose key is given and not kept */
   readonly #givenId: string | undefined
   #held: Held
+  #fault: string | undefined
   #renewing: Promise<unknown> | undefined
   #queue: Promise<unknown> = Promise.resolve()
 
@@ -135,7 +136,7 @@ export class Authority {
       .join('')
   }
 
-  /** Calls the listener whenever `roots` or what is revoked has changed. @returns what ends it */
+  /** Calls the listener whenever `roots`, what is revoked or `fault` has changed. @returns what ends it */
   onChange(listener: () => void): () => void {
     return this.#changed.add(listener)
   }
@@ -268,6 +269,53 @@ export class Authority {
   /** Reads what other processes have written. */
   async refresh(): Promise<void> {
     await this.#alone(() => this.#read())
+  }
+
+  /** Why what is kept is not what counts here, for people; undefined: it is, as far as `keep` saw. */
+  get fault(): string | undefined {
+    return this.#fault
+  }
+
+  /**
+   * Writes again what was taken away or harmed where it is kept: all of it is here. For the one process that has the store, now and then.
+   * What cannot be written is logged, and in `fault`.
+   */
+  async keep(): Promise<void> {
+    await this.#alone(async () => {
+      try {
+        if (!(await this.#isKept())) {
+          const { document } = this.#held
+          this.#held = { document, version: await this.#options.store.write(writeDocument(document), undefined) }
+          this.#options.logger.warn(
+            {},
+            'the CA that signs members was gone or harmed where it is kept: it is written again from memory',
+          )
+        }
+        this.#say(undefined)
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error)
+        this.#say(
+          `the CA that signs members is not kept any more, and cannot be written again: ${why}; it goes on from memory, and the next start would make a new one that no member is trusted by`,
+        )
+      }
+    })
+  }
+
+  async #isKept(): Promise<boolean> {
+    try {
+      return (await this.#options.store.read()) !== undefined
+    } catch (error) {
+      if (error instanceof AuthorityUnusableError) return false
+      throw error
+    }
+  }
+
+  #say(fault: string | undefined): void {
+    if (fault === this.#fault) return
+    this.#fault = fault
+    if (fault === undefined) this.#options.logger.info({}, 'the CA that signs members is kept again')
+    else this.#options.logger.error({}, fault)
+    this.#changed.tell()
   }
 
   async #read(): Promise<void> {
