@@ -6,18 +6,23 @@ import type { ChosenSet } from '../live/use-cluster-set.ts'
 import { useSetName } from '../live/use-cluster-set.ts'
 import { useFresh } from '../live/use-fresh.ts'
 import { formatCount } from '../model/format.ts'
+import { type Member, setsOfMembers } from '../model/members.ts'
 import { setQuery } from '../router.tsx'
 import { Empty, Failure, Skeleton } from './states.tsx'
 
 const nothing = () => null
 
-/** Chooses a set of clusters, in the address. Nothing where there are no sets. */
-export function SetChoice(): ReactNode {
+/**
+ * Chooses a set of clusters, in the address. Nothing where there are no sets.
+ * @param members those that the page lists, in place of clusters
+ */
+export function SetChoice({ members }: { members?: readonly Member[] }): ReactNode {
   const { client } = useHub()
   const chosen = useSetName()
   const [fresh, again] = useFresh(useCallback((signal: AbortSignal) => client.clusterSets(signal), [client]))
   useRefresh(nothing, again)
-  const sets = fresh.state === 'here' ? fresh.value.items : []
+  const known = fresh.state === 'here' ? fresh.value.items : []
+  const sets = members ? setsOfMembers(known, members) : known
   if (sets.length === 0 && chosen === '') return null
   return (
     <label className="select">

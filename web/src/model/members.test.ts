@@ -7,6 +7,7 @@ import {
   memberTroubles,
   requestsByMember,
   returnOf,
+  setsOfMembers,
 } from './members.ts'
 
 const DAY_MS = 86_400_000
@@ -16,6 +17,16 @@ const aMember = (name: string, over: Partial<Member> = {}): Member => ({
   ...{ certificateFrom: null, certificateUntil: null, renewsFrom: null, renewBy: null, reason: '', message: '' },
   ...{ transport: 'stream', taints: [], claims: {}, capacity: {}, allocatable: {}, conditions: [], labels: {} },
   ...over,
+})
+
+it('sets of members are counted by the members that a page lists, also of those that stand on no cluster yet', () => {
+  const members = [['default', 'global'], ['global', 'prod'], ['default']].map((sets, at) => aMember(`m${at}`, { sets }))
+  expect(setsOfMembers([{ name: 'empty' }, { name: 'default' }], members)).toEqual([
+    { name: 'default', count: 2 },
+    { name: 'empty', count: 0 },
+    { name: 'global', count: 2 },
+    { name: 'prod', count: 1 },
+  ])
 })
 
 describe('a member', () => {

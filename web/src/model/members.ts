@@ -42,6 +42,16 @@ export function memberOf({ name, labels, values }: Pick<TableRowView, 'name' | '
   return { ...told, name, labels, reason: reason ?? '', message: message ?? '' } as unknown as Member
 }
 
+/** The sets that are known and those that members are in, by name, each with how many of these members are in it. */
+export function setsOfMembers(
+  known: readonly { readonly name: string }[],
+  members: readonly Pick<Member, 'sets'>[],
+): readonly { readonly name: string; readonly count: number }[] {
+  const counts = new Map(known.map(({ name }) => [name, 0]))
+  for (const set of members.flatMap(({ sets }) => sets)) counts.set(set, (counts.get(set) ?? 0) + 1)
+  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, count]) => ({ name, count }))
+}
+
 /** A request to become a member that waits for a decision. */
 export interface MemberRequest {
   /** of the CertificateSigningRequest */

@@ -45,7 +45,9 @@ describe('a cluster whose hub was away', () => {
   })
 
   it('is waited for, with the age of what is known, and needs nobody', () => {
-    expect(pushStatus(view, now)).toMatchObject({ instead: 'waiting for its agent' })
+    expect(pushStatus(view, now)).toMatchObject({
+      ...{ instead: 'waiting for its agent', short: 'agent awaited' },
+    })
     expect([needOf(view, now), troubleOf(view, now)]).toEqual(['stale', 'healthy'])
     expect(agentTroubles(view, now)).toEqual([])
   })

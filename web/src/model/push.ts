@@ -110,7 +110,7 @@ function wayOf({ mode, source, agent, lastSyncAt, intervalMs }: ClusterView, now
   if (!byHub && now < awaitedUntil(agent))
     return {
       instead: 'waiting for its agent',
-      short: 'waiting for its agent',
+      short: 'agent awaited',
       text: 'The hub was started a moment ago and waits for the agent; all that is shown is as last read',
     }
   return byHub

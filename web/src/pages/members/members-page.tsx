@@ -176,7 +176,7 @@ function List({ listed, administrator }: { listed: Listed<Member>; administrator
             sort="state"
             rowHeight={44}
             example="state:* set:* *=*"
-            controls={<SetChoice />}
+            controls={<SetChoice members={items} />}
             empty={set !== '' ? <EmptySet name={set} /> : administrator ? <None /> : <NoneForYou />}
           />
         </>
