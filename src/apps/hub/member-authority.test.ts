@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { silentLogger } from '#runtime'
+import { createLogger } from '#runtime'
 import { createSealer, localKeys } from '#sealing'
 import { auditEntryOf, auditEntryOfAuthority, memberAuthority } from './member-authority.ts'
 
@@ -47,7 +47,8 @@ it('the CA in the data folder is kept while the hub runs; one that a start makes
   const dataDir = mkdtempSync(join(tmpdir(), 'member-authority-'))
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
   const folder = join(dataDir, 'control-plane', 'authority')
-  const start = () => memberAuthority({ dataDir, config: {}, logger: silentLogger })
+  const config = { certificateLifeMs: 86_400_000 }
+  const start = () => memberAuthority({ dataDir, config, logger: createLogger('silent') })
   const sealer = createSealer(localKeys([Buffer.alloc(32, 1)]))
   const first = start()
   mkdirSync(join(dataDir, 'control-plane'))

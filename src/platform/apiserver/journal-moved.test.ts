@@ -33,7 +33,9 @@ describe('stored objects that are moved away while running', () => {
   it('refuse writes, and are written again when they are back', async () => {
     const { dir, server, said } = await running()
     renameSync(dir, `${dir}.away`)
-    const refused = { httpCode: 503, message: expect.stringContaining('put it back, or stop and restore a backup') }
+    const refused = { httpCode: 503, message: expect.stringContaining(
+        'move the very same folder back, or stop, put a copy or a backup there, and start again',
+      ) }
     for (const name of ['lost-1', 'lost-2'])
       await expect(server.objects.create(map(name))).rejects.toMatchObject(refused)
     expect(await ready(server)).toMatchObject({
@@ -42,6 +44,9 @@ describe('stored objects that are moved away while running', () => {
     })
     expect(said.filter((text) => text.includes('moved or deleted'))).toHaveLength(1)
 
+    cpSync(`${dir}.away`, dir, { recursive: true })
+    expect(await ready(server), 'a copy is another folder').toMatchObject({ code: 500 })
+    rmSync(dir, { recursive: true })
     renameSync(`${dir}.away`, dir)
     expect(await ready(server)).toMatchObject({ code: 200 })
     await server.objects.create(map('after'))

@@ -416,7 +416,7 @@ const fullError = (dir: string, options?: ErrorOptions): ApiError =>
 const lostError = (dir: string): ApiError =>
   new ApiError(
     'ServiceUnavailable',
-    `the stored objects are no longer in ${dir}, which was moved or deleted while this process runs: nothing is written; put it back, or stop and restore a backup`,
+    `the stored objects are no longer in ${dir}, which was moved or deleted while this process runs: nothing is written; move the very same folder back, or stop, put a copy or a backup there, and start again`,
   )
 
 /** What a write needs at least. */
