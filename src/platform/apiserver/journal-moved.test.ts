@@ -33,9 +33,12 @@ describe('stored objects that are moved away while running', () => {
   it('refuse writes, and are written again when they are back', async () => {
     const { dir, server, said } = await running()
     renameSync(dir, `${dir}.away`)
-    const refused = { httpCode: 503, message: expect.stringContaining(
+    const refused = {
+      httpCode: 503,
+      message: expect.stringContaining(
         'move the very same folder back, or stop, put a copy or a backup there, and start again',
-      ) }
+      ),
+    }
     for (const name of ['lost-1', 'lost-2'])
       await expect(server.objects.create(map(name))).rejects.toMatchObject(refused)
     expect(await ready(server)).toMatchObject({

@@ -20,7 +20,9 @@ const aMember = (name: string, over: Partial<Member> = {}): Member => ({
 })
 
 it('sets of members are counted by the members that a page lists, also of those that stand on no cluster yet', () => {
-  const members = [['default', 'global'], ['global', 'prod'], ['default']].map((sets, at) => aMember(`m${at}`, { sets }))
+  const members = [['default', 'global'], ['global', 'prod'], ['default']].map((sets, at) =>
+    aMember(`m${at}`, { sets }),
+  )
   expect(setsOfMembers([{ name: 'empty' }, { name: 'default' }], members)).toEqual([
     { name: 'default', count: 2 },
     { name: 'empty', count: 0 },
