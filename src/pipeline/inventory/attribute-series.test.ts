@@ -57,4 +57,22 @@ describe('series of attributes', () => {
     expect([divided.length, leftOut, sums.n]).toEqual([200, [50], 250])
     expect(summed([...rows].reverse(), metrics).divided).toEqual(divided)
   })
+
+  it('take no more than their share, however many combinations there are', () => {
+    const rows = Array.from({ length: 3000 }, (_, n) => ({
+      n: 1,
+      ...Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((label) => [label, `${n}${label.repeat(240)}`])),
+    }))
+    const metrics = Array.from({ length: 100 }, (_, i) => ({
+      name: `m${i}`,
+      path: 'n',
+      labels: ['a', 'b', 'c', 'd', 'e'],
+    }))
+    const [began, before] = [performance.now(), process.memoryUsage().heapUsed]
+    const { divided, leftOut, sums } = summed(rows, metrics)
+    expect(performance.now() - began).toBeLessThan(10_000)
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(500 * 2 ** 20)
+    expect(divided.length).toBeLessThanOrEqual(5000)
+    expect([leftOut.length, Math.min(...leftOut) > 0, sums.m0]).toEqual([100, true, 3000])
+  })
 })

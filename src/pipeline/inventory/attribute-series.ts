@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { KollectProfile } from '#kinds'
 import type { Series } from '#runtime'
 import type { PackedRow } from './store/index.ts'
@@ -23,33 +24,97 @@ export interface AttributeSeries {
 
 /** Combinations of values of one sum; of more the first in order have a series. */
 const MAX_COMBINATIONS = 200
+/** Those without a series are counted up to here. */
+const MAX_LEFT_OUT = 1000
+/** Series of all profiles of a namespace; of more sums the first in order have theirs. */
+const MAX_SERIES = 5000
+/** For dividing all sums of a namespace, ms of each sample: where that is not enough none of it is divided. */
+const MAX_DIVIDING_MS = 1000
 /** Of a value as a label, UTF-16 units. */
 const MAX_LABEL = 256
 const COUNT = 'object_count'
 const OWN_LABELS: ReadonlySet<string> = new Set(['profile', 'gvk', 'series'])
 
 interface Divided {
-  readonly labels: Readonly<Record<string, string>>
+  readonly values: readonly string[]
   value: number
 }
+
+/** One sum by the values of its labels: of ever more combinations those that come first in order. */
+class Combinations {
+  readonly labels: readonly string[]
+  readonly #first = new Map<string, Divided>()
+  /** of those that have no place */
+  readonly #leftOut = new Set<string>()
+  /** the last in order that has a place, once some have none */
+  #last: string | undefined
+
+  constructor(labels: readonly string[]) {
+    this.labels = labels
+  }
+
+  add(values: readonly string[], value: number): void {
+    const key = values.join('\0')
+    const known = this.#first.get(key)
+    if (known) known.value += value
+    else if (this.#last !== undefined && key > this.#last) this.#leaveOut(key)
+    else {
+      this.#first.set(key, { values, value })
+      // Now and then, as sorting takes longer than adding.
+      if (this.#first.size > 2 * MAX_COMBINATIONS) this.sorted()
+    }
+  }
+
+  /** Those that have a series, in order. */
+  sorted(): readonly Divided[] {
+    const keys = [...this.#first.keys()].sort()
+    for (const key of keys.splice(MAX_COMBINATIONS)) {
+      this.#first.delete(key)
+      this.#leaveOut(key)
+    }
+    if (this.#leftOut.size > 0) this.#last = keys.at(-1)
+    return keys.map((key) => this.#first.get(key) as Divided) // they are its keys
+  }
+
+  /** How many have none, at most as many as are counted. */
+  get leftOut(): number {
+    return this.#leftOut.size
+  }
+
+  #leaveOut(key: string): void {
+    if (this.#leftOut.size < MAX_LEFT_OUT) this.#leftOut.add(key.length > 64 ? digestOf(key) : key)
+  }
+}
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64')
 
 /** Of one profile and kind. */
 class Group {
   count = 0
   readonly sums = new Map<string, number>()
-  readonly divided = new Map<string, Map<string, Divided>>()
+  readonly divided = new Map<string, Combinations>()
 
   add(series: string, value: number): void {
     this.sums.set(series, (this.sums.get(series) ?? 0) + value)
   }
 
-  divide(series: string, labels: Readonly<Record<string, string>>, value: number): void {
-    const combinations = this.divided.get(series) ?? new Map<string, Divided>()
+  divide(series: string, labels: readonly string[], values: readonly string[], value: number): void {
+    const combinations = this.divided.get(series) ?? new Combinations(labels)
     this.divided.set(series, combinations)
-    const key = JSON.stringify(labels)
-    const known = combinations.get(key)
-    if (known) known.value += value
-    else combinations.set(key, { labels, value })
+    combinations.add(values, value)
+  }
+}
+
+/** What dividing took of each namespace, ms. */
+class Dividing {
+  readonly #ms = new Map<string, number>()
+
+  isLeft(namespace: string): boolean {
+    return (this.#ms.get(namespace) ?? 0) <= MAX_DIVIDING_MS
+  }
+
+  took(namespace: string, ms: number): void {
+    this.#ms.set(namespace, (this.#ms.get(namespace) ?? 0) + ms)
   }
 }
 
@@ -59,6 +124,7 @@ class Group {
  */
 export function* attributeSeries(sources: Iterable<SeriesSource>): Generator<undefined, AttributeSeries> {
   const groups = new Map<string, Group>()
+  const dividing = new Dividing()
   const groupOf = (profile: string, gvk: string): Group => {
     const key = `${profile}\n${gvk}`
     const group = groups.get(key) ?? new Group()
@@ -66,33 +132,52 @@ export function* attributeSeries(sources: Iterable<SeriesSource>): Generator<und
     return group
   }
   for (const { profile, spec, kinds, rows } of sources) {
+    const namespace = namespaceOf(profile)
     for (const kind of kinds) groupOf(profile, kind)
     for (const row of rows) {
-      addRow(groupOf(profile, kindOf(row)), spec.metrics ?? [], row)
+      const began = performance.now()
+      addRow(groupOf(profile, kindOf(row)), spec.metrics ?? [], row, dividing.isLeft(namespace))
+      dividing.took(namespace, performance.now() - began)
       yield
     }
   }
   const all = { sums: [] as Series[], divided: [] as Series[], leftOut: [] as Series[] }
-  for (const [key, group] of groups) {
+  const left = new Map<string, number>()
+  for (const [key, group] of [...groups].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const [profile = '', gvk = ''] = key.split('\n')
+    const namespace = namespaceOf(profile)
     all.sums.push({ labels: { profile, gvk, series: COUNT }, value: group.count })
     for (const [series, value] of group.sums) all.sums.push({ labels: { profile, gvk, series }, value })
     for (const [series, combinations] of group.divided) {
-      // By their order, so that each sample has the same ones.
-      const sorted = [...combinations].sort(([a], [b]) => (a < b ? -1 : 1))
-      for (const [, { labels, value }] of sorted.slice(0, MAX_COMBINATIONS))
-        all.divided.push({ labels: { ...labels, profile, gvk, series }, value })
-      all.leftOut.push({ labels: { profile, gvk, series }, value: Math.max(0, sorted.length - MAX_COMBINATIONS) })
+      const sorted = combinations.sorted()
+      const room = left.get(namespace) ?? MAX_SERIES
+      const isDivided = dividing.isLeft(namespace) && sorted.length <= room
+      if (isDivided) left.set(namespace, room - sorted.length)
+      for (const { values, value } of isDivided ? sorted : [])
+        all.divided.push({ labels: { ...labelsOf(combinations.labels, values), profile, gvk, series }, value })
+      const value = combinations.leftOut + (isDivided ? 0 : sorted.length)
+      all.leftOut.push({ labels: { profile, gvk, series }, value })
+      yield
     }
   }
   return all
 }
 
+const namespaceOf = (profile: string): string => profile.slice(0, profile.indexOf('/'))
+
+const labelsOf = (names: readonly string[], values: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(names.map((name, i) => [name, values[i] ?? '']))
+
 /** As a row's kind stands in a label: `apps/v1/Deployment`, `v1/Pod`. */
 export const kindOf = ({ group, version, kind }: { group?: string; version: string; kind: string }): string =>
   [...(group ? [group] : []), version, kind].join('/')
 
-function addRow(group: Group, metrics: NonNullable<SeriesSource['spec']['metrics']>, row: PackedRow): void {
+function addRow(
+  group: Group,
+  metrics: NonNullable<SeriesSource['spec']['metrics']>,
+  row: PackedRow,
+  isDivided: boolean,
+): void {
   group.count++
   const attributes = JSON.parse(row.attributes) as Readonly<Record<string, unknown>> // we wrote it
   if (metrics.length === 0) {
@@ -106,12 +191,10 @@ function addRow(group: Group, metrics: NonNullable<SeriesSource['spec']['metrics
     const number = numberOf(attributes[path])
     if (number === undefined || name === COUNT) continue
     group.add(name, number)
-    if (labels.length === 0) continue
-    group.divide(
-      name,
-      Object.fromEntries(labels.map((label) => [labelName(label), labelValue(attributes[label])])),
-      number,
-    )
+    if (labels.length === 0 || !isDivided) continue
+    const { names, attributes: taken } = columnsOf(labels)
+    const values = taken.map((attribute) => labelValue(attributes[attribute]))
+    group.divide(name, names, values, number)
   }
 }
 
@@ -126,6 +209,25 @@ function numberOf(value: unknown): number | undefined {
 function labelName(attribute: string): string {
   const name = attribute.replace(/\W/g, '_')
   return OWN_LABELS.has(name) || /^(?:\d|__)/.test(name) ? `attribute_${name}` : name
+}
+
+interface Columns {
+  readonly names: readonly string[]
+  readonly attributes: readonly string[]
+}
+/** Of the labels of a metric, which stay the same list. */
+const known = new WeakMap<readonly string[], Columns>()
+
+/** Labels and the attributes they are of: of two that are called alike the last one. */
+function columnsOf(labels: readonly string[]): Columns {
+  const columns = known.get(labels) ?? columnsMade(labels)
+  known.set(labels, columns)
+  return columns
+}
+
+function columnsMade(labels: readonly string[]): Columns {
+  const byName = new Map(labels.map((label) => [labelName(label), label]))
+  return { names: [...byName.keys()], attributes: [...byName.values()] }
 }
 
 function labelValue(value: unknown): string {
