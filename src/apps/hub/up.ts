@@ -225,7 +225,8 @@ export async function up({
     logger,
     version,
     readiness: { log: () => collect.logFault(), agents: () => collect.receiverFault() },
-    checks: { authority: () => authority.get().fault },
+    // Anybody may ask, and why it is so may name paths: those are in the log and the ConfigMap.
+    checks: { authority: () => authority.get().fault && 'the CA of members is not kept any more: see the log' },
   })
 
   const monitor =
