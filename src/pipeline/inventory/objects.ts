@@ -27,6 +27,7 @@ import {
 import { type KubeClient, type KubeObject, namespaces, type Resource, whole } from '#kube'
 import { seconds, systemClock } from '#model'
 import type { Logger } from '#runtime'
+import { slimSpec } from './slim.ts'
 
 /** An object of inventory as the API server gives it: older ones may not fit our schema. */
 export type Stored<T> = T & KubeObject
@@ -39,7 +40,8 @@ function resourceOf<T>({ group, version, plural, kind, definition }: Kind<unknow
     plural,
     kind,
     namespaced: definition.scope !== 'Cluster',
-    fromJson: ({ metadata: { managedFields: _, ...metadata }, ...object }) => ({ ...object, metadata }) as Stored<T>,
+    fromJson: ({ metadata: { managedFields: _, ...metadata }, ...object }) =>
+      ({ ...object, ...('spec' in object && { spec: slimSpec(object.spec) }), metadata }) as Stored<T>,
   }
 }
 

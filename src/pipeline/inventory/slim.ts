@@ -1,0 +1,38 @@
+import { isDeepStrictEqual } from 'node:util'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Lists whose items the API server takes as they are, since they may be texts or objects. */
+const REFERENCES = ['databaseSinkRefs', 'snapshotSinkRefs', 'eventSinkRefs'] as const
+/** Settings of types that are refused, whatever they say. */
+const REFUSED = ['http', 'bigquery', 'mongodb'] as const
+/** More than a reference has. */
+const MAX_FIELDS = 20
+
+/**
+ * The spec of an object of inventory without what no schema bounds, which would be kept in memory whole. What is wrong with it stays
+ * wrong: a field that nobody knows stays one, with nothing in it.
+ */
+export function slimSpec<T>(spec: T): T {
+  if (!isFields(spec)) return spec
+  const changes: Record<string, unknown> = {}
+  for (const key of REFERENCES) {
+    const list = spec[key]
+    if (!Array.isArray(list)) continue
+    const slim = list.map(slimReference)
+    if (slim.some((one, i) => one !== list[i])) changes[key] = slim
+  }
+  for (const key of REFUSED) if (isFields(spec[key]) && !isDeepStrictEqual(spec[key], {})) changes[key] = {}
+  return Object.keys(changes).length === 0 ? spec : { ...spec, ...changes }
+}
+
+function slimReference(item: unknown): unknown {
+  if (Array.isArray(item)) return []
+  if (!isFields(item)) return item
+  const fields = Object.entries(item)
+  if (fields.length <= MAX_FIELDS && fields.every(([, value]) => !isNested(value))) return item
+  return Object.fromEntries(fields.slice(0, MAX_FIELDS).map(([key, value]) => [key, isNested(value) ? null : value]))
+}
+
+const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
+const isFields = (value: unknown): value is Fields => isNested(value) && !Array.isArray(value)
