@@ -31,7 +31,12 @@ export function noMemberWords(member: ManagedCluster, state: MemberState): Words
     case 'revoked': {
       const who = byWhom(member, 'revoke', revokedMs(member))
       const again = `the cluster must join anew (${howAnew(member)})`
-      const message = `Revoked ${who}: none of its certificates counts again, also where it is accepted; ${again}.`
+      // An API server knows no revocation: what an agent of its own has is rights.
+      const nothing =
+        member.metadata.annotations?.[TRANSPORT] === 'api'
+          ? 'it has no rights on the hub, also where it is accepted, until a later request of it is approved'
+          : 'none of its certificates counts again, also where it is accepted'
+      const message = `Revoked ${who}: ${nothing}; ${again}.`
       return { reason: 'Revoked', message }
     }
     case 'denied': {
