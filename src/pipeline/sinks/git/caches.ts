@@ -45,7 +45,8 @@ export class GitCaches {
   /** What an earlier process left; keys that it was killed over go at once. */
   async #find(): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => []))
-      if (name.endsWith(ACCESS_SUFFIX)) await rm(join(this.#folder, name), { recursive: true, force: true })
+      if (name.endsWith(ACCESS_SUFFIX))
+        await rm(join(this.#folder, name), { recursive: true, force: true }).catch(() => undefined)
       else this.#sizes.set(name, await bytesOf(join(this.#folder, name)))
   }
 
@@ -58,7 +59,8 @@ export class GitCaches {
       if ((all <= this.#maxBytes && !isTooLarge) || this.#inUse.has(name)) continue
       this.#sizes.delete(name)
       all -= bytes
-      await rm(join(this.#folder, name), { recursive: true, force: true })
+      // What stands there belongs to nobody's call: it is tried again after the next one.
+      await rm(join(this.#folder, name), { recursive: true, force: true }).catch(() => undefined)
     }
   }
 }

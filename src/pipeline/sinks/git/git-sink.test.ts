@@ -492,6 +492,14 @@ describe('forced pushes', () => {
   })
 })
 
+it('says so where the agent cannot use its own folder', async () => {
+  const directory = join(await aFolder(), 'file')
+  await writeFile(directory, '')
+  const sink = await opened('https://127.0.0.1:1/a.git', { context: { directory } })
+  const refused = await sink.deliver(deliveryOf(west, at(1), rowsTo(1)), signal).catch((error) => error)
+  expect(refused).toMatchObject({ errorClass: 'transient', message: expect.stringContaining('(ENOTDIR)') })
+})
+
 describe('a preview', () => {
   it('shows path and commit without a look at the remote', async () => {
     const sink = await opened('https://git.example.com/team/inventory.git')

@@ -222,6 +222,13 @@ export class GitSink implements Sink {
       return await this.#caches.using(this.#cache, () => this.#attempted(AbortSignal.any([signal, limit]), action))
     } catch (error) {
       signal.throwIfAborted()
+      const { code, syscall } = error as NodeJS.ErrnoException
+      if (code !== undefined && syscall !== undefined && !syscall.startsWith('spawn'))
+        throw new SinkError(
+          'transient',
+          `the agent cannot use its own folder (${code}): whoever runs it must see to BUFFER_DIR`,
+          { cause: error },
+        )
       if (!limit.aborted) throw error
       throw new SinkError('transient', 'the remote took longer than 2 minutes; it is tried again later', {
         cause: error,
