@@ -542,7 +542,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await expect.poll(() => rowNames(page), { timeout: 60_000 }).toContain('deployment')
     await page.locator('tbody').getByRole('link', { name: 'deployment', exact: true }).click()
     await expect.poll(() => tile(page, 'Total deployments').innerText(), { timeout: 60_000 }).toMatch(/^\d+$/)
-    await page.getByRole('link', { name: 'Production East' }).click()
+    await page.getByRole('link', { name: 'Production East' }).click({ timeout: 60_000 })
     await expect.poll(() => rowNames(page), { timeout: 60_000 }).not.toHaveLength(0)
     const all = await tile(page, 'Total deployments').innerText()
     await count(page, `${all} rows`)
