@@ -27,7 +27,7 @@ import {
 import { type KubeClient, type KubeObject, namespaces, type Resource, whole } from '#kube'
 import { seconds, systemClock } from '#model'
 import type { Logger } from '#runtime'
-import { slimSpec } from './slim.ts'
+import { prunedSpec } from './pruned-spec.ts'
 
 /** An object of inventory as the API server gives it: older ones may not fit our schema. */
 export type Stored<T> = T & KubeObject
@@ -41,7 +41,7 @@ function resourceOf<T>({ group, version, plural, kind, definition }: Kind<unknow
     kind,
     namespaced: definition.scope !== 'Cluster',
     fromJson: ({ metadata: { managedFields: _, ...metadata }, ...object }) =>
-      ({ ...object, ...('spec' in object && { spec: slimSpec(object.spec) }), metadata }) as Stored<T>,
+      ({ ...object, ...('spec' in object && { spec: prunedSpec(object.spec) }), metadata }) as Stored<T>,
   }
 }
 

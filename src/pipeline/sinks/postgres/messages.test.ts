@@ -45,13 +45,13 @@ it('reads the same, however it is cut into pieces, and finds the first that is w
   )
 })
 
-it('takes a million rows of an answer, and few of other messages', () => {
+it('takes a million messages of an answer, and few that describe columns', () => {
   const many = (type: string, count: number) =>
     Buffer.concat(Array.from({ length: count }, () => message(type, '\0\0')))
   const messages = new Messages()
-  const [rows, ready] = [many('D', 1_000_000), message('Z', 'I')]
-  for (const piece of [rows, ready, many('T', 1000), rows, ready, many('N', 1000)])
+  const [rows, ready] = [many('D', 999_000), message('Z', 'I')]
+  for (const piece of [rows, many('N', 1000), ready, many('T', 1000), rows, ready, many('T', 1000)])
     expect(messages.fault(piece)).toBeUndefined()
   expect(messages.fault(message('T', '\0\0'))).toMatch(/more messages than an answer has/)
-  expect(new Messages().fault(Buffer.concat([rows, message('D', '\0\0')]))).toMatch(/more messages/)
+  expect(new Messages().fault(Buffer.concat([rows, many('D', 1001)]))).toMatch(/more messages/)
 })

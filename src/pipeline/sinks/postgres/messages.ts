@@ -13,14 +13,13 @@
 const HEAD_BYTES = 5
 /** Of an error or a notice, bytes: its words, and a piece of a statement. */
 const MAX_WORDS_BYTES = 2 ** 20
-/** Of our statements none has as many columns, nor as many rows; of all others there are few. */
+/** Of our statements none has as many columns, nor as many rows; a trigger may say something of each row. */
 const MAX_COLUMNS_BYTES = 16 * 1024
-const MAX_ROWS = 1_000_000
-const MAX_OTHERS = 1000
+const MAX_DESCRIPTIONS = 1000
+const MAX_MESSAGES = 1_000_000
 const ERROR = 0x45
 const NOTICE = 0x4e
 const COLUMNS = 0x54
-const ROW = 0x44
 const READY = 0x5a
 
 /** What comes on one connection to a database. */
@@ -30,8 +29,8 @@ export class Messages {
   #seen = 0
   #size = 0
   /** in the answer that is coming */
-  #rows = 0
-  #others = 0
+  #descriptions = 0
+  #messages = 0
   /** the body of an error or a notice, as far as it came */
   #words: Buffer[] | undefined
 
@@ -60,8 +59,8 @@ export class Messages {
     const length = this.#head.readUInt32BE(1)
     if (length < HEAD_BYTES - 1) return `it begins a message of ${length} bytes`
     this.#size = 1 + length
-    if (type === READY) this.#rows = this.#others = 0
-    else if (type === ROW ? ++this.#rows > MAX_ROWS : ++this.#others > MAX_OTHERS)
+    if (type === READY) this.#descriptions = this.#messages = 0
+    else if (++this.#messages > MAX_MESSAGES || (type === COLUMNS && ++this.#descriptions > MAX_DESCRIPTIONS))
       return 'it sends more messages than an answer has'
     if (type === COLUMNS && length > MAX_COLUMNS_BYTES) return `it describes columns in ${length} bytes`
     this.#words = type === ERROR || type === NOTICE ? [] : undefined

@@ -13,20 +13,20 @@ const MAX_FIELDS = 20
  * The spec of an object of inventory without what no schema bounds, which would be kept in memory whole. What is wrong with it stays
  * wrong: a field that nobody knows stays one, with nothing in it.
  */
-export function slimSpec<T>(spec: T): T {
+export function prunedSpec<T>(spec: T): T {
   if (!isFields(spec)) return spec
   const changes: Record<string, unknown> = {}
   for (const key of REFERENCES) {
     const list = spec[key]
     if (!Array.isArray(list)) continue
-    const slim = list.map(slimReference)
-    if (slim.some((one, i) => one !== list[i])) changes[key] = slim
+    const pruned = list.map(prunedReference)
+    if (pruned.some((one, i) => one !== list[i])) changes[key] = pruned
   }
   for (const key of REFUSED) if (isFields(spec[key]) && !isDeepStrictEqual(spec[key], {})) changes[key] = {}
   return Object.keys(changes).length === 0 ? spec : { ...spec, ...changes }
 }
 
-function slimReference(item: unknown): unknown {
+function prunedReference(item: unknown): unknown {
   if (Array.isArray(item)) return []
   if (!isFields(item)) return item
   const fields = Object.entries(item)
