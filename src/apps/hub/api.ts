@@ -12,6 +12,7 @@ import { OriginalState, RedisMirror, RedisNodeSeries } from '#state'
 import type { Address, ApiConfig } from './config.ts'
 import { historyReader } from './history.ts'
 import { hubAccess } from './hub-access.ts'
+import { publishedAuthorities } from './joins.ts'
 import { monitorPart } from './monitor-listener.ts'
 import { metricsPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
@@ -86,9 +87,13 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     config.web.access.needsHub || config.members
       ? part<KubeClient>('hub', async () => createKubeClient(await hubAccess(config.kubeconfig), HUB_CLIENT))
       : undefined
+  const published = config.members && hub ? publishedAuthorities(hub.get, config.namespace) : undefined
   const memberIndex =
-    config.members && hub
-      ? servedMembers({ hub: hub.get, namespace: config.namespace, administratorsDecide: false, logger })
+    hub && published
+      ? servedMembers({
+          ...{ hub: hub.get, namespace: config.namespace, administratorsDecide: false, logger },
+          authorities: published.authorities,
+        })
       : undefined
   const attention = part<Looks>('attention', () => Promise.resolve(sharedLooks(connection, logger)))
   const serve = serving({
@@ -140,6 +145,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       marks,
       attention,
       ...(hub ? [hub] : []),
+      ...(published ? [published] : []),
       ...(memberIndex ? memberIndex.parts : []),
       ...serve.parts,
       ...(ticketNames ? [ticketNames] : []),

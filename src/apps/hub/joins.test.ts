@@ -1,7 +1,9 @@
+import { createHash, X509Certificate } from 'node:crypto'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { newAuthorityPair } from '#authority'
 import type { KubeClient, ObjectKey } from '#kube'
 import { silentLogger } from '#runtime'
-import { joinsOnKubernetes } from './joins.ts'
+import { joinsOnKubernetes, publishedAuthorities } from './joins.ts'
 import type { HubLogger } from './run.ts'
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['Date'] }))
@@ -32,4 +34,44 @@ it('takes an authority of members for ended where another list says so, and not 
   expect(told).toEqual([expect.stringContaining('clusterpulse/hub-authority says no more which authorities')])
   published.set('hub-authority', 'TWO\n')
   expect(await later()).toEqual(['TWO', 'API'])
+})
+
+it('knows for those who do not hold them which authorities have ended, by another list and by none', async () => {
+  const pem = async (name: string) => (await newAuthorityPair(name, Date.now(), 1e9)).cert
+  const [one, two] = [await pem('one'), await pem('two')]
+  const life = (signer: string) => ({
+    ...{ from: 0, until: 1 },
+    issuer: createHash('sha256').update(new X509Certificate(signer).raw).digest('hex').slice(0, 16),
+  })
+  const published = new Map<string, string>([['extension-apiserver-authentication', '']])
+  const get = async (_: unknown, { name }: ObjectKey) => {
+    const text = published.get(name)
+    return text === undefined ? undefined : { metadata: { name }, data: { 'ca.crt': text, 'client-ca-file': text } }
+  }
+  vi.useRealTimers()
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  const known = publishedAuthorities(() => ({ get }) as unknown as KubeClient, 'clusterpulse')
+  let changes = 0
+  known.authorities.onChange(() => changes++)
+  const isLost = () => [one, two].map((signer) => known.authorities.lacksIssuerOf(life(signer)))
+  const later = async () => {
+    await vi.advanceTimersByTimeAsync(5000)
+    for (let i = 0; i < 20; i++) await Promise.resolve()
+    return isLost()
+  }
+  await known.start(new AbortController().signal)
+  expect(await later()).toEqual([false, false])
+  published.set('hub-authority', `${one}\n${two}`)
+  expect(await later()).toEqual([false, false])
+  published.set('hub-authority', two)
+  expect(await later()).toEqual([true, false])
+  expect(known.authorities.lacksIssuerOf({ from: 0, until: 1 })).toBe(false)
+  for (const harmed of ['', two.slice(0, 200)]) {
+    published.set('hub-authority', harmed)
+    expect(await later()).toEqual([true, false])
+  }
+  published.delete('hub-authority')
+  expect(await later()).toEqual([true, false])
+  expect(changes).toBe(2)
+  await known.stop()
 })

@@ -1,8 +1,10 @@
 import type { AuditEntry, AuditTrail } from '#audit'
 import { AUTHORITY_CONFIG_MAP, STREAM_SIGNER } from '#certificates'
-import { auditEntryOf, type JoinFact } from '#joining'
+import { auditEntryOf, fingerprintOf, type JoinFact, trustedIn } from '#joining'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { seconds, systemClock } from '#model'
+import type { Authorities } from '#registration'
+import type { Part } from '#runtime'
 import type { HubLogger } from './run.ts'
 
 /** What joining needs of the hub that only its processes know. */
@@ -80,6 +82,50 @@ export async function trustedRoots(hub: KubeClient, namespace: string): Promise<
     return own === '' ? undefined : `${own}\n${ofApi}`
   } catch {
     return undefined
+  }
+}
+
+/**
+ * The CAs whose certificates count, for processes that do not hold them. Not known until they are read; where they cannot be, as last read:
+ * an authority is ended by another list, never by none.
+ */
+export function publishedAuthorities(
+  hub: () => KubeClient,
+  namespace: string,
+): Part & { readonly authorities: Authorities } {
+  let known: readonly string[] | undefined
+  let timer: NodeJS.Timeout | undefined
+  let looking: Promise<void> | undefined
+  const listeners = new Set<() => void>()
+  const look = async () => {
+    const read = trustedIn(await trustedRoots(hub(), namespace))?.map(fingerprintOf)
+    if (!read || read.join() === known?.join()) return
+    known = read
+    for (const listener of listeners) listener()
+  }
+  const lookOnce = () => {
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+  }
+  return {
+    name: 'authorities',
+    start() {
+      lookOnce()
+      timer = setInterval(lookOnce, OWN(namespace).everyMs)
+      return Promise.resolve()
+    },
+    async stop() {
+      clearInterval(timer)
+      await looking
+    },
+    authorities: {
+      lacksIssuerOf: ({ issuer }) => issuer !== undefined && known?.some((id) => id.startsWith(issuer)) === false,
+      onChange(listener) {
+        listeners.add(listener)
+        return () => void listeners.delete(listener)
+      },
+    },
   }
 }
 

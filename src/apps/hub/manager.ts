@@ -16,7 +16,7 @@ import { claimDataFolder, heldFolder, redisFormatPart } from './format.ts'
 import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
 import { type ControllerName, createHubControllers, type HubControllersOptions } from './hub-controllers.ts'
-import { joinsOnKubernetes, keptIn, recordedBy } from './joins.ts'
+import { joinsOnKubernetes, keptIn, publishedAuthorities, recordedBy } from './joins.ts'
 import { reviewsOfMembers } from './member-audit.ts'
 import { signOnKubernetes } from './member-authority.ts'
 import { memberMetrics, refusalsCounted } from './member-metrics.ts'
@@ -87,6 +87,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
       metrics,
     }),
   )
+  const published = publishedAuthorities(hub.get, namespace)
   const common: HubControllersOptions = {
     namespace,
     hub: hub.get,
@@ -94,7 +95,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     catalog: catalog.get,
     registries: registries.get,
     collection: config.collection,
-    members: config.members,
+    members: config.members && { ...config.members, authorities: published.authorities },
     trail: audit.get,
     ...(config.members &&
       config.ingester.enabled && {
@@ -150,7 +151,17 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
     ? [probes, format]
     : [probes, part('folder', (signal) => heldFolder(config.dataDir, signal)), format, turn.part]
   await runUntilSignal(
-    [...before, audit, hub, ...(answers ? [answers.part] : []), policies, catalog, registries, ...fleet.parts],
+    [
+      ...before,
+      audit,
+      hub,
+      ...(config.members ? [published] : []),
+      ...(answers ? [answers.part] : []),
+      policies,
+      catalog,
+      registries,
+      ...fleet.parts,
+    ],
     logger,
     () => {
       logger.info({ hub: access.server, namespace, identity, processes: config.processes }, 'manager runs')

@@ -28,7 +28,7 @@ it('the log says at the start which members were locked out with the CA that sig
   await expect.poll(() => errors).toHaveLength(1)
   expect(errors[0]).toEqual([
     { members: 1, names: ['east'] },
-    expect.stringMatching(/no longer has.*restore control-plane\/authority.*clusterpulse connect NAME/),
+    expect.stringMatching(/no longer has.*clusterpulse connect NAME.*backup\.md/),
   ])
   stop.abort()
   for (const part of parts) await part.stop()

@@ -59,7 +59,7 @@ async function noteLostAuthority(index: MemberIndex, logger: HubLogger, signal: 
   if (names.length === 0) return
   logger.error(
     { members: names.length, names: names.slice(0, MOST_NAMES) },
-    'members hold certificates of an authority that this hub no longer has, and are refused: restore control-plane/authority in the data folder from the backup and start the hub again, or let each of them join anew (clusterpulse connect NAME)',
+    'members hold certificates of an authority that this hub no longer has, and are refused: let each of them join anew (clusterpulse connect NAME), or, where that authority was lost and not ended, put it back from the backup (docs/guide/backup.md) and start the hub again',
   )
 }
 

@@ -221,7 +221,7 @@ export function formerCertificate(
     return 'the certificate of before cannot be read'
   }
   if (read.ca || !authoritiesIn(roots).some((authority) => isIssuedBy(read, authority)))
-    return 'the certificate of before is of no authority of this hub: its CA was replaced without an overlap, or it is another hub; restore the CA that signed it (docs/guide/backup.md), or let the cluster join anew, with a new join token'
+    return 'the certificate of before is of no authority of this hub: its CA was ended or replaced without an overlap, or it is another hub; let the cluster join anew, with a new join token, or, where that CA was lost, restore it (docs/guide/backup.md)'
   const { CN, O } = read.toLegacyObject().subject as { CN?: string | string[]; O?: string | string[] }
   const commonName = typeof CN === 'string' ? CN : ''
   const fingerprint = fingerprintOf(read)

@@ -7,6 +7,7 @@
  *
  * Nothing of it is kept here: after a crash of either end the agent asks again, with the same key, and finds what it asked for.
  */
+export { fingerprintOf, trustedIn } from './authorities.ts'
 export { type BootstrapOptions, bootstrapKubeconfig } from './bootstrap-kubeconfig.ts'
 export { DecisionRights } from './decision-rights.ts'
 export { accept, detach, MembershipError, refuse, revokeMember } from './decisions.ts'

@@ -802,7 +802,7 @@ describe('a hub whose CA was replaced', () => {
   it('without an overlap says to its members what helps', async () => {
     const { asked } = renewal(await aMember())
     const other = deskWith((await TestAuthority.make('another')).pem)
-    expect(await told(other, asked)).toEqual([over('join_refused', /replaced without an overlap.*restore.*join anew/)])
+    expect(await told(other, asked)).toEqual([over('join_refused', /replaced without an overlap.*join anew.*restore/)])
     await other.desk[Symbol.asyncDispose]()
   })
 

@@ -465,7 +465,7 @@ describe('a member on our stream', () => {
     for (const name of ['east', 'west']) await loses(name)
     await inTime(async () => expect([await available(), await available('west')].join()).not.toMatch(/True/))
     const words =
-      'Its certificate is of an authority that this hub no longer has, so its agent is refused: let the cluster join anew (clusterpulse connect east), or, where that authority was lost and not ended, put control-plane/authority back from the backup and start the hub again.'
+      'Its certificate is of an authority that this hub no longer has, so its agent is refused: let the cluster join anew (clusterpulse connect east), or, where that authority was lost and not ended, put it back from the backup (docs/guide/backup.md) and start the hub again.'
     const toldOf = async (name: string) =>
       (await memberOf(api, name)).status?.conditions?.find(({ type }) => type === CONDITIONS.available)?.message
     expect(await toldOf('east')).toBe(words)
