@@ -132,7 +132,8 @@ export class MembershipReconciler implements Reconciler {
     )
     // Who may not do everything can bind a role of a cluster only when it is there.
     for (const grant of rights.filter(isLast)) await this.#give(grant, signal)
-    if (this.#transportOf(member) === 'stream') await this.#monitor(member, signal)
+    // Who was revoked is to join anew first: until then there is no agent to wait for.
+    if (this.#transportOf(member) === 'stream' && !isRevoked(member)) await this.#monitor(member, signal)
     const isNews = conditionOf(member, CONDITIONS.accepted)?.status !== 'True'
     await this.#say(member, [accepted], signal)
     if (isNews) logger.info({ cluster: name }, 'a cluster was accepted as a member')

@@ -345,11 +345,17 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     await until(() =>
       expect(index.member('over')).toMatchObject({ state: 'not joined yet', certificate: { from: 1767225600000 } }),
     )
+    // Nobody waits for an agent that is to join anew.
+    const isMonitored = () => exists(api, monitored, 'over', HUB_NAMESPACE)
     for (const hubAcceptsClient of [false, true]) {
       await change(api, 'over', {
         metadata: { annotations: { [CERTIFICATES_ANNOTATION]: 'revoked-2026-11-26T10:00:00.000Z' } },
         spec: { hubAcceptsClient },
       })
+      await until(async () =>
+        expect(await said(api, 'over', CONDITIONS.accepted)).toMatch(hubAcceptsClient ? /^True/ : /^False/),
+      )
+      expect(await isMonitored()).toBe(false)
       await until(() => expect(index.member('over')).toMatchObject({ state: 'revoked', accepted: hubAcceptsClient }))
       const since = Date.parse('2026-11-26T10:00:00Z')
       expect(index.member('over')).toMatchObject({ reason: 'Revoked', certificate: null, since })
@@ -357,6 +363,12 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
         /^Revoked at the hub's API at 2026-11-26T10:00:00Z, .*audit trail: .*clusterpulse connect over/,
       )
     }
+    await change(api, 'over', { metadata: { annotations: { [CERTIFICATES_ANNOTATION]: 'ab'.repeat(32) } } })
+    await until(async () => expect(await isMonitored()).toBe(true))
+    await change(api, 'over', {
+      metadata: { annotations: { [CERTIFICATES_ANNOTATION]: 'revoked-2026-11-26T10:00:00.000Z' } },
+    })
+    await until(() => expect(index.member('over')?.state).toBe('revoked'))
     const at = Date.parse('2026-11-26T10:00:00.123Z')
     const note = async (said: object) => {
       const text = JSON.stringify({ decision: 'revoke', by: 'ann', request: 'r1', at, ...said })
