@@ -1,20 +1,34 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import type { Row } from '#extract'
 import { aRow } from './api/testing/world.ts'
 import { attributeSeries, type SeriesSource } from './attribute-series.ts'
 import { RowStore } from './store/index.ts'
 
-/** @param all attributes of each row */
-function summed(all: readonly Row['attributes'][], metrics: SeriesSource['spec']['metrics']) {
+function rowsOf(all: readonly Row['attributes'][]): SeriesSource['rows'] {
   const store = new RowStore(() => undefined)
   const key = { namespace: 'team-a', name: 'apps' }
   store.target(key).put(all.map((attributes, n) => aRow({ name: `web-${n}`, attributes })))
   const state = store.state(key)
-  const rows = state.kind === 'rows' ? state.rows : []
-  const sampling = attributeSeries([{ profile: 'team-a/p', spec: metrics ? { metrics } : {}, kinds: [], rows }])
+  return state.kind === 'rows' ? state.rows : []
+}
+
+function sampled(sources: readonly SeriesSource[], atEach = () => {}) {
+  const sampling = attributeSeries(sources)
   let step = sampling.next()
-  while (!step.done) step = sampling.next()
-  const { sums, divided, leftOut } = step.value
+  while (!step.done) {
+    atEach()
+    step = sampling.next()
+  }
+  return step.value
+}
+
+/** @param all attributes of each row */
+function summed(all: readonly Row['attributes'][], metrics: SeriesSource['spec']['metrics']) {
+  const { sums, divided, leftOut } = sampled([
+    { profile: 'team-a/p', spec: metrics ? { metrics } : {}, kinds: [], rows: rowsOf(all) },
+  ])
   return {
     sums: Object.fromEntries(sums.map(({ labels, value }) => [labels.series, value])),
     divided: divided.map(({ labels: { profile: _, gvk: __, ...labels }, value }) => ({ ...labels, value })),
@@ -74,5 +88,55 @@ describe('series of attributes', () => {
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(500 * 2 ** 20)
     expect(divided.length).toBeLessThanOrEqual(5000)
     expect([leftOut.length, Math.min(...leftOut) > 0, sums.m0]).toEqual([100, true, 3000])
+  })
+
+  it('of many namespaces take together what a scrape has room and time for', () => {
+    const long = (n: number, label: string) => `${n}${label.repeat(300)}`
+    const rows = rowsOf(
+      Array.from({ length: 400 }, (_, n) => ({
+        n: 1,
+        ...Object.fromEntries(['а', 'б', 'в', 'г', 'д'].map((label, i) => [`l${i}`, long(n, label)])),
+      })),
+    )
+    const labels = ['l0', 'l1', 'l2', 'l3', 'l4']
+    const metrics = Array.from({ length: 100 }, (_, i) => ({ name: `m${i}`, path: 'n', labels }))
+    const sources = Array.from({ length: 60 }, (_, i) => ({
+      profile: `team-${i}/p`,
+      spec: { metrics },
+      kinds: [],
+      rows,
+    }))
+    const few = { profile: 'z/p', spec: { metrics: [{ name: 'm', path: 'n', labels: ['zone'] }] }, kinds: [] }
+    const zones = rowsOf(Array.from({ length: 50 }, (_, n) => ({ n: 1, zone: `z${n % 3}` })))
+    let highest = 0
+    const before = process.memoryUsage().heapUsed
+    const { sums, divided } = sampled([...sources, { ...few, rows: zones }], () => {
+      highest = Math.max(highest, process.memoryUsage().heapUsed - before)
+    })
+    expect(highest).toBeLessThan(400 * 2 ** 20)
+    expect(sums.filter(({ value }) => value === 400)).toHaveLength(60 * 101)
+    // Who asks for little has it.
+    expect(divided.filter(({ labels }) => labels.profile === 'z/p')).toHaveLength(3)
+  })
+
+  it('have for one namespace all that a namespace may have', () => {
+    const rows = Array.from({ length: 2000 }, (_, n) => ({ n: 1, host: `node-${n}.${'a-region.example.'.repeat(2)}` }))
+    const metrics = Array.from({ length: 25 }, (_, i) => ({ name: `m${i}`, path: 'n', labels: ['host'] }))
+    const { divided, leftOut } = summed(rows, metrics)
+    expect([divided.length, leftOut]).toEqual([5000, Array.from({ length: 25 }, () => 1000)])
+  })
+
+  it('keep nothing of a value but its label', () => {
+    const rows = rowsOf(Array.from({ length: 100 }, (_, n) => ({ n: 1, text: `${n}${'x'.repeat(100_000)}` })))
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    collect()
+    const before = process.memoryUsage().heapUsed
+    const metrics = [{ name: 'm', path: 'n', labels: ['text'] }]
+    const { divided } = sampled([{ profile: 'a/p', spec: { metrics }, kinds: [], rows }])
+    collect()
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(5 * 2 ** 20)
+    expect(divided.map(({ labels }) => labels.text?.length)).toEqual(divided.map(() => 256))
+    expect(divided).toHaveLength(100)
   })
 })

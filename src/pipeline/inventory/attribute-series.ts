@@ -30,6 +30,14 @@ const MAX_LEFT_OUT = 1000
 const MAX_SERIES = 5000
 /** For dividing all sums of a namespace, ms of each sample: where that is not enough none of it is divided. */
 const MAX_DIVIDING_MS = 1000
+/** The same of all namespaces, which have equal parts of it: a scraper waits ten seconds. */
+const ALL_DIVIDING_MS = 4000
+/** Of combinations of a namespace that are held at once, UTF-16 units; and of all namespaces. */
+const MAX_TEXT = 2 * 2 ** 20
+const ALL_TEXT = 16 * 2 ** 20
+/** What a combination takes besides its text, and one that is but counted, in such units. */
+const HELD = 60
+const COUNTED = 10
 /** Of a value as a label, UTF-16 units. */
 const MAX_LABEL = 256
 const COUNT = 'object_count'
@@ -40,17 +48,47 @@ interface Divided {
   value: number
 }
 
+/** What one of so many namespaces may take for dividing its sums. */
+class Share {
+  #ms: number
+  #text: number
+  #isOver = false
+
+  constructor(namespaces: number) {
+    this.#ms = Math.min(MAX_DIVIDING_MS, ALL_DIVIDING_MS / namespaces)
+    this.#text = Math.min(MAX_TEXT, ALL_TEXT / namespaces)
+  }
+
+  /** Once it was too much it stays so. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  took(ms: number): void {
+    this.#ms -= ms
+    this.#isOver ||= this.#ms < 0
+  }
+
+  /** @param units less than 0 gives some back */
+  holds(units: number): void {
+    this.#text -= units
+    this.#isOver ||= this.#text < 0
+  }
+}
+
 /** One sum by the values of its labels: of ever more combinations those that come first in order. */
 class Combinations {
   readonly labels: readonly string[]
+  readonly #share: Share
   readonly #first = new Map<string, Divided>()
-  /** of those that have no place */
-  readonly #leftOut = new Set<string>()
+  /** of those that have no place, by digest */
+  readonly #leftOut = new Set<number>()
   /** the last in order that has a place, once some have none */
   #last: string | undefined
 
-  constructor(labels: readonly string[]) {
+  constructor(labels: readonly string[], share: Share) {
     this.labels = labels
+    this.#share = share
   }
 
   add(values: readonly string[], value: number): void {
@@ -60,6 +98,7 @@ class Combinations {
     else if (this.#last !== undefined && key > this.#last) this.#leaveOut(key)
     else {
       this.#first.set(key, { values, value })
+      this.#share.holds(key.length + HELD)
       // Now and then, as sorting takes longer than adding.
       if (this.#first.size > 2 * MAX_COMBINATIONS) this.sorted()
     }
@@ -70,6 +109,7 @@ class Combinations {
     const keys = [...this.#first.keys()].sort()
     for (const key of keys.splice(MAX_COMBINATIONS)) {
       this.#first.delete(key)
+      this.#share.holds(-key.length - HELD)
       this.#leaveOut(key)
     }
     if (this.#leftOut.size > 0) this.#last = keys.at(-1)
@@ -81,40 +121,56 @@ class Combinations {
     return this.#leftOut.size
   }
 
+  /** How many there are, of those without a series at most as many as are counted. */
+  get size(): number {
+    return this.#first.size + this.#leftOut.size
+  }
+
   #leaveOut(key: string): void {
-    if (this.#leftOut.size < MAX_LEFT_OUT) this.#leftOut.add(key.length > 64 ? digestOf(key) : key)
+    if (this.#leftOut.size >= MAX_LEFT_OUT) return
+    this.#leftOut.add(digestOf(key))
+    this.#share.holds(COUNTED)
   }
 }
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64')
+const digestOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 6)
 
 /** Of one profile and kind. */
 class Group {
   count = 0
   readonly sums = new Map<string, number>()
-  readonly divided = new Map<string, Combinations>()
+  readonly #share: Share
+  #divided = new Map<string, Combinations>()
+  #undivided: readonly (readonly [series: string, combinations: number])[] = []
+
+  constructor(share: Share) {
+    this.#share = share
+  }
 
   add(series: string, value: number): void {
     this.sums.set(series, (this.sums.get(series) ?? 0) + value)
   }
 
   divide(series: string, labels: readonly string[], values: readonly string[], value: number): void {
-    const combinations = this.divided.get(series) ?? new Combinations(labels)
-    this.divided.set(series, combinations)
+    const combinations = this.#divided.get(series) ?? new Combinations(labels, this.#share)
+    this.#divided.set(series, combinations)
     combinations.add(values, value)
   }
-}
 
-/** What dividing took of each namespace, ms. */
-class Dividing {
-  readonly #ms = new Map<string, number>()
-
-  isLeft(namespace: string): boolean {
-    return (this.#ms.get(namespace) ?? 0) <= MAX_DIVIDING_MS
+  /** Lets go of what is divided. */
+  giveUp(): void {
+    if (this.#divided.size === 0) return
+    this.#undivided = [...this.#divided].map(([series, { size }]) => [series, size])
+    this.#divided = new Map()
   }
 
-  took(namespace: string, ms: number): void {
-    this.#ms.set(namespace, (this.#ms.get(namespace) ?? 0) + ms)
+  get divided(): Iterable<readonly [series: string, Combinations]> {
+    return this.#divided
+  }
+
+  /** Sums that are not divided, and how many combinations they had until then. */
+  get undivided(): Iterable<readonly [series: string, combinations: number]> {
+    return this.#undivided
   }
 }
 
@@ -123,47 +179,65 @@ class Dividing {
  * number counts as one; what is none is passed over, and a sum of nothing is no series. Pauses after each row: there may be many.
  */
 export function* attributeSeries(sources: Iterable<SeriesSource>): Generator<undefined, AttributeSeries> {
+  const byNamespace = new Map<string, SeriesSource[]>()
+  const dividing = new Set<string>()
+  for (const source of sources) {
+    const namespace = source.profile.slice(0, source.profile.indexOf('/'))
+    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), source])
+    if (source.spec.metrics?.some(({ labels = [] }) => labels.length > 0)) dividing.add(namespace)
+  }
+  const all = { sums: [] as Series[], divided: [] as Series[], leftOut: [] as Series[] }
+  // One after the other: what is held for dividing is that of one namespace.
+  for (const [, own] of [...byNamespace].sort(inOrder)) yield* addNamespace(all, own, new Share(dividing.size))
+  return all
+}
+
+const inOrder = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
+
+function* addNamespace(
+  all: { readonly sums: Series[]; readonly divided: Series[]; readonly leftOut: Series[] },
+  sources: readonly SeriesSource[],
+  share: Share,
+): Generator<undefined, void> {
   const groups = new Map<string, Group>()
-  const dividing = new Dividing()
   const groupOf = (profile: string, gvk: string): Group => {
     const key = `${profile}\n${gvk}`
-    const group = groups.get(key) ?? new Group()
+    const group = groups.get(key) ?? new Group(share)
     groups.set(key, group)
     return group
   }
+  const giveUp = () => {
+    if (share.isOver) for (const group of groups.values()) group.giveUp()
+  }
   for (const { profile, spec, kinds, rows } of sources) {
-    const namespace = namespaceOf(profile)
     for (const kind of kinds) groupOf(profile, kind)
     for (const row of rows) {
       const began = performance.now()
-      addRow(groupOf(profile, kindOf(row)), spec.metrics ?? [], row, dividing.isLeft(namespace))
-      dividing.took(namespace, performance.now() - began)
+      const isDivided = !share.isOver
+      addRow(groupOf(profile, kindOf(row)), spec.metrics ?? [], row, isDivided)
+      share.took(performance.now() - began)
+      if (isDivided) giveUp()
       yield
     }
   }
-  const all = { sums: [] as Series[], divided: [] as Series[], leftOut: [] as Series[] }
-  const left = new Map<string, number>()
-  for (const [key, group] of [...groups].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  let room = MAX_SERIES
+  for (const [key, group] of [...groups].sort(inOrder)) {
     const [profile = '', gvk = ''] = key.split('\n')
-    const namespace = namespaceOf(profile)
     all.sums.push({ labels: { profile, gvk, series: COUNT }, value: group.count })
     for (const [series, value] of group.sums) all.sums.push({ labels: { profile, gvk, series }, value })
+    for (const [series, value] of group.undivided) all.leftOut.push({ labels: { profile, gvk, series }, value })
     for (const [series, combinations] of group.divided) {
       const sorted = combinations.sorted()
-      const room = left.get(namespace) ?? MAX_SERIES
-      const isDivided = dividing.isLeft(namespace) && sorted.length <= room
-      if (isDivided) left.set(namespace, room - sorted.length)
+      const isDivided = sorted.length <= room
+      if (isDivided) room -= sorted.length
       for (const { values, value } of isDivided ? sorted : [])
         all.divided.push({ labels: { ...labelsOf(combinations.labels, values), profile, gvk, series }, value })
-      const value = combinations.leftOut + (isDivided ? 0 : sorted.length)
+      const value = isDivided ? combinations.leftOut : combinations.size
       all.leftOut.push({ labels: { profile, gvk, series }, value })
       yield
     }
   }
-  return all
 }
-
-const namespaceOf = (profile: string): string => profile.slice(0, profile.indexOf('/'))
 
 const labelsOf = (names: readonly string[], values: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(names.map((name, i) => [name, values[i] ?? '']))
@@ -232,5 +306,7 @@ function columnsMade(labels: readonly string[]): Columns {
 
 function labelValue(value: unknown): string {
   if (value === undefined || value === null) return ''
-  return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, MAX_LABEL)
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  // A slice would keep the whole of it.
+  return text.length > MAX_LABEL ? Buffer.from(text.slice(0, MAX_LABEL), 'utf16le').toString('utf16le') : text
 }
