@@ -9,6 +9,7 @@ import { clusterpulse, eventually, type Running } from '../process.ts'
 
 const why = noKubernetesHub()
 const MANAGER = 'system:serviceaccount:clusterpulse:clusterpulse-manager'
+const API = 'system:serviceaccount:clusterpulse:clusterpulse-api'
 const yes = (value: boolean) => value
 
 /** Roles of their own, as pods would run them, on a real kube-apiserver; machines join with the commands people have. */
@@ -161,16 +162,17 @@ describe.skipIf(why !== undefined).each([
   })
 
   it('lets the manager sign agents of its stream, and no clients of the API', { timeout: 60_000 }, async () => {
-    const may = async (verb: string, group: string, resource: string, name = '', subresource = '') => {
-      const resourceAttributes = { verb, group, resource, name, subresource }
+    const isAllowed = async (user: string, resourceAttributes: object) => {
       const review = {
         ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' },
-        spec: { user: MANAGER, resourceAttributes },
+        spec: { user, resourceAttributes },
       }
       return (
         (await kubectl(['create', '-f', '-', '-o', 'jsonpath={.status.allowed}'], JSON.stringify(review))) === 'true'
       )
     }
+    const may = (verb: string, group: string, resource: string, name = '', subresource = '') =>
+      isAllowed(MANAGER, { verb, group, resource, name, subresource })
     const certificates = 'certificates.k8s.io'
     const clusters = 'cluster.open-cluster-management.io'
     const webhooks = 'admissionregistration.k8s.io'
@@ -181,5 +183,10 @@ describe.skipIf(why !== undefined).each([
     expect(await may('get', '', 'secrets')).toBe(false)
     expect(await may('create', webhooks, 'validatingwebhookconfigurations')).toBe(false)
     expect(await may('patch', webhooks, 'validatingwebhookconfigurations', 'of-others')).toBe(false)
+    // Whose certificates count is seen by all who tell of members.
+    const authorities = { 'hub-authority': 'clusterpulse', 'extension-apiserver-authentication': 'kube-system' }
+    for (const [name, namespace] of Object.entries(authorities))
+      for (const user of [MANAGER, API])
+        expect(await isAllowed(user, { verb: 'get', group: '', resource: 'configmaps', name, namespace })).toBe(true)
   })
 })

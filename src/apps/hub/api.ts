@@ -87,7 +87,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
     config.web.access.needsHub || config.members
       ? part<KubeClient>('hub', async () => createKubeClient(await hubAccess(config.kubeconfig), HUB_CLIENT))
       : undefined
-  const published = config.members && hub ? publishedAuthorities(hub.get, config.namespace) : undefined
+  const published = config.members && hub ? publishedAuthorities(hub.get, config.namespace, logger) : undefined
   const memberIndex =
     hub && published
       ? servedMembers({

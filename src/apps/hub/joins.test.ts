@@ -50,7 +50,11 @@ it('knows for those who do not hold them which authorities have ended, by anothe
   }
   vi.useRealTimers()
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  const known = publishedAuthorities(() => ({ get }) as unknown as KubeClient, 'clusterpulse')
+  const known = publishedAuthorities(
+    () => ({ get }) as unknown as KubeClient,
+    'clusterpulse',
+    silentLogger as HubLogger,
+  )
   let changes = 0
   known.authorities.onChange(() => changes++)
   const isLost = () => [one, two].map((signer) => known.authorities.lacksIssuerOf(life(signer)))

@@ -2,7 +2,7 @@ import type { AuditEntry, AuditTrail } from '#audit'
 import { AUTHORITY_CONFIG_MAP, STREAM_SIGNER } from '#certificates'
 import { auditEntryOf, fingerprintOf, type JoinFact, trustedIn } from '#joining'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
-import { seconds, systemClock } from '#model'
+import { FleetError, seconds, systemClock } from '#model'
 import type { Authorities } from '#registration'
 import type { Part } from '#runtime'
 import type { HubLogger } from './run.ts'
@@ -74,13 +74,21 @@ const OF_API: Published = {
   everyMs: seconds(30),
 }
 
-/** As a hub takes members' certificates now, PEM; undefined: they are not published, or may not be read. */
-export async function trustedRoots(hub: KubeClient, namespace: string): Promise<string | undefined> {
+/**
+ * As a hub takes members' certificates now, PEM; undefined: they are not published, or may not be read.
+ * @param failed hears why they could not be read
+ */
+export async function trustedRoots(
+  hub: KubeClient,
+  namespace: string,
+  failed: (error: unknown) => void = () => undefined,
+): Promise<string | undefined> {
   const read = ({ key, field }: Published) => hub.get(configMaps, key).then((map) => fieldOf(map, field))
   try {
     const [own, ofApi] = await Promise.all([read(OWN(namespace)), read(OF_API)])
     return own === '' ? undefined : `${own}\n${ofApi}`
-  } catch {
+  } catch (error) {
+    failed(error)
     return undefined
   }
 }
@@ -92,13 +100,25 @@ export async function trustedRoots(hub: KubeClient, namespace: string): Promise<
 export function publishedAuthorities(
   hub: () => KubeClient,
   namespace: string,
+  logger: HubLogger,
 ): Part & { readonly authorities: Authorities } {
   let known: readonly string[] | undefined
   let timer: NodeJS.Timeout | undefined
   let looking: Promise<void> | undefined
+  let why = ''
   const listeners = new Set<() => void>()
   const look = async () => {
-    const read = trustedIn(await trustedRoots(hub(), namespace))?.map(fingerprintOf)
+    let failure = ''
+    const roots = await trustedRoots(hub(), namespace, (error) => {
+      failure = FleetError.from(error).message
+    })
+    if (failure !== '' && failure !== why)
+      logger.warn(
+        { why: failure },
+        'which CAs of members count cannot be read: a certificate of one that is ended is shown as it was',
+      )
+    why = failure
+    const read = trustedIn(roots)?.map(fingerprintOf)
     if (!read || read.join() === known?.join()) return
     known = read
     for (const listener of listeners) listener()

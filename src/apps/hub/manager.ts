@@ -87,7 +87,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
       metrics,
     }),
   )
-  const published = publishedAuthorities(hub.get, namespace)
+  const published = publishedAuthorities(hub.get, namespace, logger)
   const common: HubControllersOptions = {
     namespace,
     hub: hub.get,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { KollectProfile } from '#kinds'
 import type { Series } from '#runtime'
+import { cutText } from './cut-text.ts'
 import type { PackedRow } from './store/index.ts'
 
 /** Rows of one target, and what its profile says of series. */
@@ -306,7 +307,5 @@ function columnsMade(labels: readonly string[]): Columns {
 
 function labelValue(value: unknown): string {
   if (value === undefined || value === null) return ''
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  // A slice would keep the whole of it.
-  return text.length > MAX_LABEL ? Buffer.from(text.slice(0, MAX_LABEL), 'utf16le').toString('utf16le') : text
+  return cutText(typeof value === 'string' ? value : JSON.stringify(value), MAX_LABEL)
 }

@@ -17,4 +17,7 @@ it('takes away what is nested where a schema bounds nothing, and leaves the faul
   const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`k${i}`, 1]))
   const [first] = prunedSpec({ eventSinkRefs: [many] }).eventSinkRefs
   expect(Object.keys(first ?? {})).toHaveLength(20)
+  const long = 'z'.repeat(1_500_000)
+  const [reference, text] = prunedSpec({ snapshotSinkRefs: [{ name: 'x', [long]: long }, long] }).snapshotSinkRefs
+  expect(JSON.stringify([reference, text]).length).toBeLessThan(4000)
 })

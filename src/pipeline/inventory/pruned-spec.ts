@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { cutText } from './cut-text.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -8,6 +9,8 @@ const REFERENCES = ['databaseSinkRefs', 'snapshotSinkRefs', 'eventSinkRefs'] as 
 const REFUSED = ['http', 'bigquery', 'mongodb'] as const
 /** More than a reference has. */
 const MAX_FIELDS = 20
+/** Longer than a name may be, UTF-16 units. */
+const MAX_TEXT = 1000
 
 /**
  * The spec of an object of inventory without what no schema bounds, which would be kept in memory whole. What is wrong with it stays
@@ -28,10 +31,19 @@ export function prunedSpec<T>(spec: T): T {
 
 function prunedReference(item: unknown): unknown {
   if (Array.isArray(item)) return []
-  if (!isFields(item)) return item
+  if (!isFields(item)) return bounded(item)
   const fields = Object.entries(item)
-  if (fields.length <= MAX_FIELDS && fields.every(([, value]) => !isNested(value))) return item
-  return Object.fromEntries(fields.slice(0, MAX_FIELDS).map(([key, value]) => [key, isNested(value) ? null : value]))
+  if (fields.length <= MAX_FIELDS && fields.every((field) => !field.some(isUnbounded))) return item
+  return Object.fromEntries(fields.slice(0, MAX_FIELDS).map(([key, value]) => [cutText(key, MAX_TEXT), bounded(value)]))
+}
+
+const isUnbounded = (value: unknown): boolean =>
+  isNested(value) || (typeof value === 'string' && value.length > MAX_TEXT)
+
+/** Of a text its beginning, which is as wrong; of what is nested nothing. */
+function bounded(value: unknown): unknown {
+  if (typeof value === 'string') return cutText(value, MAX_TEXT)
+  return isNested(value) ? null : value
 }
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null

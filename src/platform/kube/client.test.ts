@@ -777,6 +777,32 @@ describe('a list', () => {
   })
 })
 
+describe('a write', () => {
+  it('that the server cannot store opens no circuit breaker: other objects may be well', async () => {
+    const server = await serve(({ method }, response) =>
+      method === 'GET' ? json(response, 200, { metadata: { name: 'a' } }) : status(response, 500, 'InternalError'),
+    )
+    const kube = client(server.access())
+    const key = { name: 'a', namespace: 'b' }
+    for (let i = 0; i < 3; i++)
+      for (const write of [
+        () => kube.patch(secrets, key, { data: {} }, { kind: 'merge' }),
+        () => kube.create(secrets, { metadata: key }),
+        () => kube.delete(secrets, key),
+      ])
+        expect(await failure(write())).toMatchObject({ reason: 'server' })
+    expect(await kube.get(secrets, key)).toBeDefined()
+  })
+
+  it('that reaches nobody counts for the circuit breaker', async () => {
+    const server = await serve((_, response) => json(response, 200, {}))
+    const kube = client(server.access())
+    await server[Symbol.asyncDispose]()
+    for (let i = 0; i < 5; i++) await failure(kube.create(secrets, { metadata: { name: 'a', namespace: 'b' } }))
+    expect(await failure(kube.get(secrets, { name: 'a', namespace: 'b' }))).toMatchObject({ reason: 'breaker_open' })
+  })
+})
+
 describe('limits', () => {
   it('lets a burst through and then as many per second as set', async () => {
     const clock = new ManualClock()

@@ -62,6 +62,9 @@ export interface OwnedKubeClient extends KubeClient {
   retire(): void
 }
 
+/** A write that fails may fail for its object, which is too large for the store, or for a webhook: it is no reason to pause with others. */
+const OF_ONE_OBJECT = { isolated: true }
+
 /** What the pool knows of a client besides its use. */
 export class Client implements OwnedKubeClient {
   readonly endpoint: string
@@ -152,7 +155,10 @@ export class Client implements OwnedKubeClient {
   ): Promise<void> {
     const body = deleteBody(options)
     const path = objectPath(resource, key)
-    await this.#transport.call({ method: 'DELETE', path, ...(body && { body }), as: options.as, signal }, nothing)
+    await this.#transport.call(
+      { method: 'DELETE', path, ...(body && { body }), as: options.as, signal, ...OF_ONE_OBJECT },
+      nothing,
+    )
   }
 
   async *watch<T>(resource: Resource<T>, options: WatchOptions & { signal: AbortSignal }) {
@@ -199,7 +205,7 @@ export class Client implements OwnedKubeClient {
   }
 
   async #write<T>(resource: Resource<T>, call: Call): Promise<T> {
-    return await this.#transport.call(call, (answer) => decodeObject(resource, call, answer))
+    return await this.#transport.call({ ...call, ...OF_ONE_OBJECT }, (answer) => decodeObject(resource, call, answer))
   }
 
   #body(resource: Resource<unknown>, object: KubeObject): string {
