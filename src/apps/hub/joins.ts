@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditTrail } from '#audit'
-import { AUTHORITY_CONFIG_MAP, STREAM_SIGNER } from '#certificates'
+import { AUTHORITY_CONFIG_MAP, STREAM_SIGNER, unusableIn } from '#certificates'
 import { auditEntryOf, fingerprintOf, type JoinFact, trustedIn } from '#joining'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { FleetError, seconds, systemClock } from '#model'
@@ -15,6 +15,8 @@ export interface HubJoinsWiring {
   readonly record: (fact: JoinFact) => Promise<void>
   /** who signs what agents ask for; default: the API's own signer of clients */
   readonly signer?: string
+  /** why nothing can be signed now; undefined: nothing speaks against it */
+  readonly signingFault?: () => Promise<string | undefined>
 }
 
 /** Resolves when the entry is written, or cannot be; the trail may be opened later than the first agent comes. */
@@ -43,11 +45,18 @@ export interface KubernetesJoins {
  * open nothing but the stream. Members of before, whom the API server's CA signed, are known as well.
  */
 export function joinsOnKubernetes({ hub, namespace, record, logger }: KubernetesJoins): HubJoinsWiring {
-  const own = publishedRoots(hub, OWN(namespace), logger)
+  let fault: string | undefined
+  const own = publishedRoots(hub, OWN(namespace), logger, (map) => {
+    fault = unusableIn(map)
+  })
   const ofApi = publishedRoots(hub, OF_API, logger)
   return {
     signer: STREAM_SIGNER,
     clientRoots: async () => (await Promise.all([own(), ofApi()])).join('\n'),
+    signingFault: async () => {
+      await own()
+      return fault
+    },
     record,
   }
 }
@@ -157,6 +166,7 @@ function publishedRoots(
   hub: () => KubeClient,
   { key, field, everyMs }: Published,
   logger: HubLogger,
+  onRead: (map: KubeObject | undefined) => void = () => undefined,
 ): () => Promise<string> {
   let roots = ''
   let readAt = Number.NEGATIVE_INFINITY
@@ -166,7 +176,9 @@ function publishedRoots(
     if (now - readAt < (roots === '' ? seconds(1) : everyMs)) return roots
     readAt = now
     try {
-      const read = fieldOf(await hub().get(configMaps, key), field)
+      const map = await hub().get(configMaps, key)
+      onRead(map)
+      const read = fieldOf(map, field)
       if (read === '' && roots !== '') {
         if (!isReported)
           logger.warn(

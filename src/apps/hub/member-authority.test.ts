@@ -2,9 +2,12 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { createLogger } from '#runtime'
+import { ApiServer, listenApi } from '#apiserver'
+import type { AuditEntry } from '#audit'
+import { createKubeClient, secrets, whole } from '#kube'
+import { createLogger, Metrics } from '#runtime'
 import { createSealer, localKeys } from '#sealing'
-import { auditEntryOf, auditEntryOfAuthority, memberAuthority } from './member-authority.ts'
+import { auditEntryOf, auditEntryOfAuthority, memberAuthority, signOnKubernetes } from './member-authority.ts'
 
 const asked = { name: 'east-x7k2m', username: 'system:bootstrap:abcdef' }
 
@@ -70,4 +73,63 @@ it('the CA in the data folder is kept while the hub runs; one that a start makes
     ...{ kind: 'administration', route: 'authority_made', status: 200 },
     reason: expect.stringMatching(/^the CA [0-9a-f]{16} is made, as none was kept any more/),
   })
+})
+
+it('the CA in a Secret is kept while the manager runs; what is harmed is told in the ConfigMap, what is made anew in the trail', async () => {
+  const server = await ApiServer.open({ storage: { kind: 'memory' } })
+  onTestFinished(() => server[Symbol.asyncDispose]())
+  const grant = { token: 'word', user: 'admin', groups: ['system:masters'] }
+  const listener = await listenApi({ tokens: [grant], mounts: new Map([['', server]]) })
+  onTestFinished(() => listener[Symbol.asyncDispose]())
+  const credentials = { kind: 'token' as const, token: grant.token }
+  const kube = createKubeClient({ server: listener.url, ca: listener.caPem, verifyTls: true, credentials })
+  onTestFinished(() => kube[Symbol.asyncDispose]())
+  const trail: AuditEntry[] = []
+  const logger = createLogger('silent')
+  const starting = () => {
+    const end = new AbortController()
+    const running = signOnKubernetes(
+      {
+        ...{ config: { certificateLifeMs: 86_400_000 }, hub: () => kube, namespace: 'default', logger },
+        ...{ trail: () => ({ record: (entry) => void trail.push(entry) }), metrics: new Metrics() },
+      },
+      end.signal,
+    )
+    return async () => {
+      end.abort()
+      await running
+    }
+  }
+  const key = { namespace: 'default', name: 'hub-authority' }
+  const secret = async () => (await kube.get(whole(secrets), key))?.data as Record<string, string> | undefined
+  const configMap = () => kube.request('GET', '/api/v1/namespaces/default/configmaps/hub-authority').catch(() => ({}))
+  const slow = { timeout: 40_000, interval: 250 }
+  let stop = starting()
+  await expect.poll(configMap, slow).toMatchObject({ data: { authorities: expect.stringMatching(/ signs; /) } })
+  const kept = await secret()
+  const half = Buffer.from(kept?.['authority.json'] ?? '', 'base64')
+    .subarray(0, 500)
+    .toString('base64')
+  await kube.patch(whole(secrets), key, { data: { 'authority.json': half } }, { kind: 'merge' })
+  await expect.poll(secret, slow).toEqual(kept)
+  await stop()
+
+  await kube.patch(whole(secrets), key, { data: { 'authority.json': half } }, { kind: 'merge' })
+  stop = starting()
+  const trouble = {
+    'clusterpulse.io/trouble': expect.stringMatching(/^members that are approved wait .*Secret default/),
+  }
+  await expect.poll(configMap, slow).toMatchObject({ metadata: { annotations: trouble } })
+  await kube.patch(whole(secrets), key, { data: kept }, { kind: 'merge' })
+  await expect
+    .poll(configMap, slow)
+    .not.toMatchObject({ metadata: { annotations: { 'clusterpulse.io/trouble': expect.anything() } } })
+  await stop()
+  expect(trail).toEqual([])
+
+  await kube.delete(whole(secrets), key)
+  stop = starting()
+  await expect.poll(() => trail, slow).toMatchObject([{ route: 'authority_made', status: 200 }])
+  expect(await secret()).not.toEqual(kept)
+  await stop()
 })

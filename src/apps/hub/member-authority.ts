@@ -2,13 +2,15 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AuditEntry, AuditTrail } from '#audit'
-import { API_CLIENT_SIGNER, Authority, folderStore } from '#authority'
+import { API_CLIENT_SIGNER, Authority, AuthorityUnusableError, folderStore } from '#authority'
 import {
   AUTHORITY_CONFIG_MAP,
   type AuthorityAct,
   certificateReconcilers,
+  isPublished,
   type SignedRequest,
   STREAM_SIGNER,
+  sayUnusable,
   secretStore,
 } from '#certificates'
 import { Manager } from '#controller'
@@ -27,6 +29,8 @@ const KEY_PLACE = { kind: 'CertificateAuthority', name: 'clusterpulse-members' }
 
 /** What was taken away under a running hub is noticed so soon. */
 const LOOK_MS = seconds(2)
+/** The same of the Secret of a hub on Kubernetes. */
+const KEEP_MS = seconds(5)
 
 /** The hub's CA in the data folder, once it is open. */
 export interface MemberAuthority {
@@ -47,8 +51,7 @@ export function memberAuthority(options: {
   const { dataDir, config, logger } = options
   let opened: Authority | undefined
   let madeAnew: AuthorityAct | undefined
-  let timer: NodeJS.Timeout | undefined
-  let looking: Promise<void> | undefined
+  let keeping: ReturnType<typeof keptNowAndThen> | undefined
   const controlPlane = join(dataDir, 'control-plane')
   return {
     async open(sealer) {
@@ -73,21 +76,33 @@ export function memberAuthority(options: {
     keeping: {
       name: 'authority',
       start() {
-        timer = setInterval(() => {
-          looking ??= opened?.keep().finally(() => {
-            looking = undefined
-          })
-        }, LOOK_MS)
+        keeping = keptNowAndThen(() => opened?.keep(), LOOK_MS)
         return Promise.resolve()
       },
-      async stop() {
-        clearInterval(timer)
-        await looking
-      },
+      stop: async () => keeping?.stop(),
     },
     get() {
       if (!opened) throw new Error('the authority is not open yet')
       return opened
+    },
+  }
+}
+
+/** Runs it again and again, one after the other. @param keep must not reject */
+function keptNowAndThen(
+  keep: () => Promise<void> | undefined,
+  everyMs: number,
+): { readonly stop: () => Promise<void> } {
+  let looking: Promise<void> | undefined
+  const timer = setInterval(() => {
+    looking ??= keep()?.finally(() => {
+      looking = undefined
+    })
+  }, everyMs)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await looking
     },
   }
 }
@@ -148,20 +163,44 @@ export async function signOnKubernetes(
   signal: AbortSignal,
 ): Promise<void> {
   const logger = options.logger.child({ part: 'certificates' })
-  const store = secretStore(hub(), { namespace, name: AUTHORITY_CONFIG_MAP })
+  const key = { namespace, name: AUTHORITY_CONFIG_MAP }
+  const store = secretStore(hub(), key)
+  const say = (why: string | undefined) =>
+    sayUnusable(hub(), key, why, signal).catch((error: unknown) => {
+      if (!signal.aborted) logger.warn({ err: error }, 'the ConfigMap of the CAs could not be written')
+    })
+  let hadOne = false
+  /** Whether a CA was lost is known before another one is made. */
+  const open = async (): Promise<Authority> => {
+    hadOne = (await store.read()) === undefined && (await isPublished(hub(), key))
+    return Authority.open({ store, ...config, logger })
+  }
   try {
     const authority = await retryForever(
       (attempt) =>
-        Authority.open({ store, ...config, logger }).catch((error: unknown) => {
+        open().catch(async (error: unknown) => {
           if (attempt % 10 === 0)
             logger.error(
               { err: error },
               `members that are approved wait for their certificates: the hub's CA in the Secret ${namespace}/${AUTHORITY_CONFIG_MAP} cannot be used`,
             )
+          if (error instanceof AuthorityUnusableError)
+            await say(
+              `the hub's CA in the Secret ${namespace}/${AUTHORITY_CONFIG_MAP} cannot be used: ${error.message}`,
+            )
           throw error
         }),
       { clock: systemClock, signal, fromMs: seconds(1), toMs: seconds(30) },
     )
+    await say(undefined)
+    if (hadOne) {
+      const made: AuthorityAct = { act: 'authority_made', id: authority.roots().at(-1)?.id.slice(0, 16) ?? '' }
+      trail().record(auditEntryOfAuthority(made, systemClock.now()))
+      logger.error(
+        made,
+        `the Secret ${namespace}/${AUTHORITY_CONFIG_MAP} with the CA of members is gone, and another CA was made: what the former one signed counts no more; put the Secret back from a backup and restart the manager, or let the members join anew`,
+      )
+    }
     const controllers = certificateReconcilers({
       ...{ hub: hub(), namespace, authority, signers: [STREAM_SIGNER], activeAfterMs: ACTIVE_AFTER_MS },
       onSigned: (request) => trail().record(auditEntryOf(request, systemClock.now())),
@@ -170,7 +209,9 @@ export async function signOnKubernetes(
     })
     const manager = new Manager({ name: 'certificates', controllers, logger })
     await manager.start()
+    const keeping = keptNowAndThen(() => authority.keep(), KEEP_MS)
     if (!signal.aborted) await once(signal, 'abort')
+    await keeping.stop()
     await manager.stop()
   } catch (error) {
     if (!signal.aborted) logger.error({ err: error }, 'the signing of members ended unexpectedly')

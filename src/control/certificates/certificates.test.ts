@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ApiListener, ApiServer, listenApi } from '#apiserver'
-import { Authority, folderStore, judgeRequest } from '#authority'
+import { Authority, AuthorityUnusableError, folderStore, judgeRequest } from '#authority'
 import { Manager } from '#controller'
 import { type ClusterAccess, createKubeClient, type KubeClient, secrets, whole } from '#kube'
 import { silentLogger } from '#runtime'
@@ -24,7 +24,9 @@ import {
   certificateReconcilers,
   type SignedRequest,
   STREAM_SIGNER,
+  sayUnusable,
   secretStore,
+  unusableIn,
 } from './index.ts'
 import { configMaps } from './published.ts'
 import { type CertificateRequestObject, certificateRequests } from './signing.ts'
@@ -231,6 +233,36 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
       await kube.delete(whole(secrets), { namespace: NAMESPACE, name: 'hub-authority' })
       await two.revoke({ cluster: 'west' }) // what was deleted comes back whole
       expect((await open()).roots()).toEqual(two.roots())
+    })
+
+    it('by a CA that is written again where its Secret was harmed or deleted while it runs', async () => {
+      const key = { namespace: NAMESPACE, name: 'harmed-authority' }
+      const open = () => Authority.open({ store: secretStore(kube, key) })
+      const running = await open()
+      const kept = (await kube.get(whole(secrets), key))?.data as Record<string, string>
+      const half = Buffer.from(kept['authority.json'] ?? '', 'base64')
+        .subarray(0, 500)
+        .toString('base64')
+      for (const data of [{ 'authority.json': half }, { 'authority.json': null }]) {
+        await kube.patch(whole(secrets), key, { data }, { kind: 'merge' })
+        await expect(open()).rejects.toThrow(AuthorityUnusableError)
+        await running.keep()
+        expect((await open()).roots()).toEqual(running.roots())
+      }
+      await kube.delete(whole(secrets), key)
+      await running.keep()
+      expect((await open()).roots()).toEqual(running.roots())
+      expect(running.fault).toBeUndefined()
+    })
+
+    it('by no CA, as the ConfigMap says for as long as it cannot be used', async () => {
+      const signal = new AbortController().signal
+      const said = async () => unusableIn(await kube.get(configMaps, CONFIG_MAP))
+      await sayUnusable(kube, CONFIG_MAP, 'its Secret is cut', signal)
+      expect(await said()).toBe('its Secret is cut')
+      await sayUnusable(kube, CONFIG_MAP, undefined, signal)
+      expect(await said()).toBeUndefined()
+      expect(await kube.get(configMaps, CONFIG_MAP)).toMatchObject({ data: { 'ca.crt': authority.pem } })
     })
 
     it('by a new CA after people asked for one, while the former is published too until they end it', async () => {

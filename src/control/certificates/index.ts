@@ -12,7 +12,7 @@
  */
 export { AUTHORITY_CONFIG_MAP, type CertificatesOptions, certificateReconcilers } from './controllers.ts'
 export { AUTO_APPROVED, approve, denialIn, deny, denyApproved } from './decision.ts'
-export type { AuthorityAct } from './published.ts'
+export { type AuthorityAct, isPublished, sayUnusable, unusableIn } from './published.ts'
 export { secretStore } from './secret-store.ts'
 export { type ServingCertificateOptions, type ServingPair, servingCertificate } from './serving-certificate.ts'
 export { type CertificateRequestObject, certificateRequests, type SignedRequest, STREAM_SIGNER } from './signing.ts'

@@ -12,6 +12,9 @@ export const configMaps: Resource = {
   namespaced: true,
 }
 
+/** How what cannot be signed at all is told in `clusterpulse.io/trouble`. */
+export const CANNOT_SIGN = 'members that are approved wait for their certificates: '
+
 const ANNOTATIONS = {
   /** asked by people: any text that was not there before lets a new CA take over */
   rotate: 'clusterpulse.io/rotate',
@@ -47,6 +50,35 @@ export interface PublishedOptions {
   readonly activeAfterMs?: number
   readonly clock: Clock
   readonly logger: Logger
+}
+
+/**
+ * Says in the ConfigMap that the CA cannot be used at all, or no longer: there is no `PublishedAuthority` before it can.
+ * @param why undefined: it can be used
+ */
+export async function sayUnusable(
+  hub: KubeClient,
+  key: ObjectKey,
+  why: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const annotations = why === undefined ? {} : { [ANNOTATIONS.trouble]: CANNOT_SIGN + why }
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: key.name, annotations } }
+  await hub.patch(configMaps, key, body, {
+    ...{ kind: 'apply', fieldManager: 'clusterpulse-authority-store', force: true, signal },
+  })
+}
+
+/** Whether a hub in this namespace says that it has, or had, a CA. */
+export async function isPublished(hub: KubeClient, key: ObjectKey): Promise<boolean> {
+  const map = await hub.get(configMaps, key)
+  return Boolean((map?.data as Readonly<Record<string, string>> | undefined)?.['ca.crt'])
+}
+
+/** Why nothing can be signed, as the ConfigMap says it; undefined: nothing speaks against it. */
+export function unusableIn(map: KubeObject | undefined): string | undefined {
+  const trouble = map?.metadata.annotations?.[ANNOTATIONS.trouble]
+  return trouble?.startsWith(CANNOT_SIGN) ? trouble.slice(CANNOT_SIGN.length) : undefined
 }
 
 /** Keeps the ConfigMap that says which CAs there are, and does what people ask of them by annotating it. */

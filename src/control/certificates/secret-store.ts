@@ -14,6 +14,14 @@ export function secretStore(kube: KubeClient, key: Required<ObjectKey>): Authori
     data: { [FIELD]: Buffer.from(text).toString('base64') },
   })
   const create = async (text: string) => versionOf(await kube.create(secret, body(text)))
+  const replace = async (text: string, over?: string) => {
+    try {
+      return versionOf(await kube.replace(secret, body(text, over)))
+    } catch (error) {
+      if (isKubeError(error, 'not_found')) return create(text)
+      throw error
+    }
+  }
   return {
     async read() {
       const kept = await kube.get(secret, key)
@@ -27,13 +35,13 @@ export function secretStore(kube: KubeClient, key: Required<ObjectKey>): Authori
     },
     async write(text, over) {
       try {
-        return over === undefined ? await create(text) : versionOf(await kube.replace(secret, body(text, over)))
+        return over === undefined ? await create(text) : await replace(text, over)
       } catch (error) {
-        if (isKubeError(error, 'not_found')) return create(text)
         if (isKubeError(error, 'conflict') || isKubeError(error, 'already_exists')) throw new AuthorityChangedError()
         throw error
       }
     },
+    mend: (text) => replace(text),
   }
 }
 

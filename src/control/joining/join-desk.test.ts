@@ -1,6 +1,6 @@
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { approve } from '#certificates'
+import { approve, STREAM_SIGNER } from '#certificates'
 import type { JoinStep } from '#ingest'
 import { CERTIFICATE_LIFE_ANNOTATION, certificateLifeIn } from '#kinds'
 import { type KubeClient, secrets, whole } from '#kube'
@@ -811,6 +811,35 @@ describe('a hub whose CA was replaced', () => {
     const other = deskWith('')
     expect(await told(other, asked)).toEqual([over('join_unavailable', /does not know now/)])
     await other.desk[Symbol.asyncDispose]()
+  })
+})
+
+describe('a hub that cannot sign', () => {
+  it('says so and why to whoever was accepted, and goes on when it can', async () => {
+    let fault: string | undefined = 'the Secret of its CA is cut'
+    const desk = new HubJoins({
+      ...{ hub: hub.kube, tokens: hub.tokens, members: hub.members, clock: systemClock, logger: silentLogger },
+      ...{ clientRoots: async () => '', serverRoots: () => '', record: () => Promise.resolve() },
+      ...{ signer: STREAM_SIGNER, signingFault: async () => fault },
+    })
+    desk.start()
+    const name = aName()
+    const steps: JoinStep[] = []
+    const ended = new AbortController()
+    const asking = (async () => {
+      const { asked } = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+      for await (const step of desk.ask(asked, ended.signal)) steps.push(step)
+    })()
+    await expect.poll(() => requestsOf(name)).toHaveLength(1)
+    await approve(hub.kube, (await requestsOf(name))[0]!, { reason: 'Test', message: 'by kubectl' })
+    await accept({ hub: hub.kube, cluster: name })
+    await expect.poll(() => steps.at(-1)).toMatchObject({ message: expect.stringMatching(/cannot sign.*is cut$/) })
+    fault = undefined
+    await hub.kube.patch(managedClusters, { name }, { metadata: { labels: { a: 'b' } } }, { kind: 'merge' })
+    await expect.poll(() => steps.at(-1)).toMatchObject({ message: expect.stringMatching(/about to be signed$/) })
+    ended.abort()
+    await asking
+    await desk[Symbol.asyncDispose]()
   })
 })
 

@@ -49,6 +49,8 @@ export interface HubJoinsOptions {
   readonly record: (fact: JoinFact) => Promise<void>
   /** who signs what agents ask for; default: the API's own signer of clients */
   readonly signer?: string
+  /** why nothing can be signed now; undefined: nothing speaks against it */
+  readonly signingFault?: () => Promise<string | undefined>
   /** whether this process tells of members that were accepted or ended; default true */
   readonly tellsMembers?: boolean
   readonly clock: Clock
@@ -144,7 +146,7 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
   constructor(options: HubJoinsOptions) {
     this.#options = {
       ...{ maxPerAddress: 3_072, maxInAll: 4_096, tellsMembers: true },
-      signer: API_CLIENT_SIGNER,
+      ...{ signer: API_CLIENT_SIGNER, signingFault: () => Promise.resolve(undefined) },
       ...options,
     }
     const { hub, members, clock, logger } = this.#options
@@ -504,7 +506,10 @@ export class HubJoins implements JoinDesk, AsyncDisposable {
         yield { kind: 'joined', request, certificate: state.certificate, roots: this.#options.serverRoots() }
         return
       }
-      const message = wantedWords(cluster, request, state.kind, isAccepted)
+      const isDecided = state.kind !== 'pending' && isAccepted
+      const fault = isDecided ? await this.#options.signingFault() : undefined
+      const message =
+        fault === undefined ? wantedWords(cluster, request, state.kind, isAccepted) : unsignedWords(request, fault)
       if (message !== said) yield { kind: 'pending', request, message }
       said = message
       await changed
@@ -618,6 +623,9 @@ function wantedWords(cluster: string, request: string, state: string, isAccepted
     return `the certificate is approved; ManagedCluster ${cluster} must be accepted on the hub: hubAcceptsClient: true, or \`clusterpulse accept ${cluster}\``
   return `accepted; the certificate of request ${request} is about to be signed`
 }
+
+const unsignedWords = (request: string, fault: string): string =>
+  `accepted; the hub cannot sign the certificate of request ${request} now, and does so by itself once it can: ${fault}`
 
 function unless(reason: 'already_exists' | 'conflict'): (error: unknown) => undefined {
   return (error) => {

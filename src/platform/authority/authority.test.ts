@@ -102,7 +102,7 @@ describe('the hub’s CA', () => {
     const said: string[] = []
     const info = (_: object, text?: string) => void said.push(text ?? '')
     const authority = await openIn(aFolder(), { logger: { ...silentLogger, info } })
-    expect(said).toEqual(['the CA that signs members is made: this hub had none'])
+    expect(said).toEqual(['the CA that signs members is made: none is kept here'])
     await authority.rotate()
     expect(said.at(-1)).toMatch(/^a new CA takes over from the hub's former one/)
   })
@@ -538,6 +538,7 @@ describe('the hub’s CA', () => {
         kept = { text, version: createHash('sha256').update(text).digest('hex') }
         return kept.version
       },
+      mend: () => Promise.reject(new Error('nothing is harmed')),
     }
     const clock = new ManualClock(START)
     const open = () => Authority.open({ store, clock })

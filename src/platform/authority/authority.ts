@@ -200,7 +200,7 @@ export class Authority {
     this.#options.logger.info(
       { id: entry.id },
       isFirst
-        ? 'the CA that signs members is made: this hub had none'
+        ? 'the CA that signs members is made: none is kept here'
         : "a new CA takes over from the hub's former one, which stays trusted",
     )
     const root = this.roots().find(({ id }) => id === entry.id)
@@ -285,7 +285,7 @@ export class Authority {
       try {
         if (!(await this.#isKept())) {
           const { document } = this.#held
-          this.#held = { document, version: await this.#options.store.write(writeDocument(document), undefined) }
+          this.#held = { document, version: await this.#options.store.mend(writeDocument(document)) }
           this.#options.logger.warn(
             {},
             'the CA that signs members was gone or harmed where it is kept: it is written again from memory',
@@ -303,7 +303,9 @@ export class Authority {
 
   async #isKept(): Promise<boolean> {
     try {
-      return (await this.#options.store.read()) !== undefined
+      const kept = await this.#options.store.read()
+      if (kept && kept.version !== this.#held.version) readDocument(kept.text)
+      return kept !== undefined
     } catch (error) {
       if (error instanceof AuthorityUnusableError) return false
       throw error

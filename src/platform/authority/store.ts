@@ -23,6 +23,11 @@ export interface AuthorityStore {
    * @throws AuthorityChangedError where another process wrote meanwhile
    */
   write(text: string, over: string | undefined): Promise<string>
+  /**
+   * Writes over what is harmed or gone, whatever is there.
+   * @returns the new version
+   */
+  mend(text: string): Promise<string>
 }
 
 /** Protects what is written down: the CA's private key. Nothing but `open` of the same sealer reads what `seal` made. */
@@ -45,6 +50,11 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
  */
 export function folderStore(directory: string, onHarmed?: (path: string) => void): AuthorityStore {
   const paths = COPIES.map((name) => join(directory, name))
+  const write = async (text: string): Promise<string> => {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    for (const path of paths) await replaceFile(path, `${text}\n${digest(text)}\n`)
+    return digest(text)
+  }
   return {
     async read() {
       const read = await Promise.all(paths.map((path) => textOf(path)))
@@ -67,11 +77,8 @@ export function folderStore(directory: string, onHarmed?: (path: string) => void
         `the hub's CA in ${directory} is damaged: restore the folder from a backup, or move it away to begin anew, after which every member has to join again`,
       )
     },
-    async write(text) {
-      await mkdir(directory, { recursive: true, mode: 0o700 })
-      for (const path of paths) await replaceFile(path, `${text}\n${digest(text)}\n`)
-      return digest(text)
-    },
+    write,
+    mend: write,
   }
 }
 

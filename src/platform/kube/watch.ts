@@ -2,13 +2,16 @@ import { backoffMs } from '#runtime'
 import { acceptFor, asObject, parseJson, protobufReader, readJson } from './decode.ts'
 import { describeCall, errorOfConnection, errorOfStatusObject, isKubeError, KubeError } from './errors.ts'
 import type { AnswerStream } from './http.ts'
-import { listWhole } from './list.ts'
+import { listPages, listWhole } from './list.ts'
 import { collectionPath, query } from './paths.ts'
 import { isProtobuf, readResourceVersion, readStatus, readWatchFrame } from './protobuf.ts'
 import type { Call, Transport } from './transport.ts'
 import type { Resource, WatchEvent, WatchOptions } from './types.ts'
 
-/** Servers send a bookmark about every minute: silence beyond this means that the connection is dead. */
+/**
+ * Servers send a bookmark about every minute, but not of what never changed since they started: silence beyond this is that of a dead
+ * connection, or of a quiet resource.
+ */
 const INACTIVITY_MS = 80_000
 /** The server ends a watch after a time between these: many watches of a fleet must not end together. */
 const MIN_WATCH_S = 300
@@ -48,6 +51,15 @@ export async function* watchForever<T>(
     options.onTrouble?.(error)
     if (pause) await sleep(backoffMs(faults++, { ...BACKOFF, random: halfToWhole(transport.random) }), signal)
   }
+  /** @returns undefined where the server says by another way that the watch may go on from where it was */
+  const silence = async (quiet: KubeError): Promise<Error | undefined> => {
+    try {
+      if (await isCurrent(transport, resource, options, version ?? '')) return undefined
+      return quiet
+    } catch (error) {
+      return asError(error)
+    }
+  }
   while (!signal.aborted) {
     transport.closed.throwIfAborted()
     if (version === undefined || suspicion >= 1) {
@@ -82,7 +94,8 @@ export async function* watchForever<T>(
       if (soon && !signal.aborted) throw new KubeError('protocol', `${watchName(resource)}: ended at once`)
     } catch (cause) {
       if (signal.aborted) return
-      const error = asError(cause)
+      const error = isOpen && isKubeError(cause, 'timeout') ? await silence(cause) : asError(cause)
+      if (!error) continue
       // One that was open for so long ended for reasons of its own, such as silence: what is begun anew need not wait long.
       if (isOpen && transport.clock.now() - openedAt >= BACKOFF.toMs) faults = 0
       if (!progress) suspicion += suspicionOf(error, isOpen)
@@ -94,6 +107,25 @@ export async function* watchForever<T>(
       faults++
     }
   }
+}
+
+/**
+ * Whether the server lives and has come at least as far as this version, which a watch that is silent does not tell: from a version that
+ * is still to come it would be silent for good. One object is read for it.
+ * @returns false where versions cannot be compared
+ * @throws KubeError `expired` where the versions went back; whatever a list may throw
+ */
+async function isCurrent(
+  transport: Transport,
+  resource: Resource<unknown>,
+  options: WatchOptions,
+  version: string,
+): Promise<boolean> {
+  for await (const page of listPages(transport, resource, { ...options, pageSize: 1 })) {
+    if (isBefore(page.resourceVersion, version)) throw wentBack(resource, page.resourceVersion, version)
+    return WHOLE_NUMBER.test(page.resourceVersion) && WHOLE_NUMBER.test(version)
+  }
+  return false
 }
 
 /** How far a fault that brought nothing speaks against the version itself; at 1 it is not tried any more. A server that is away says nothing of it. */
