@@ -52,6 +52,8 @@ export class Answers {
       if (this.#size === undefined) {
         if (this.#seen < NUMBER_BYTES) continue
         const size = this.#head.readInt32BE(0)
+        // An alert of TLS, of any version.
+        if (size >>> 16 === 0x1503) return 'it speaks TLS: `tls: {}` in the sink'
         if (size < NUMBER_BYTES || size > MAX_ANSWER_BYTES) return `it begins an answer of ${size} bytes`
         this.#size = NUMBER_BYTES + size
         continue

@@ -46,7 +46,7 @@ export function kafkaSinkError(error: unknown, plan: KafkaPlan, refused: Address
   return new SinkError(errorClass, sentence, { cause: error })
 }
 
-function judged(error: unknown, { name, topic }: KafkaPlan, why: string): readonly [SinkErrorClass, string] {
+function judged(error: unknown, { name, topic, tls, sasl }: KafkaPlan, why: string): readonly [SinkErrorClass, string] {
   const type = typeOf(error) ?? ''
   if (nameOf(error).includes('KafkaJSSASLAuthenticationError') || type === 'SASL_AUTHENTICATION_FAILED')
     return [
@@ -67,5 +67,10 @@ function judged(error: unknown, { name, topic }: KafkaPlan, why: string): readon
       'terminal',
       `${name} asks for no credentials there (${why}): name the port that does, or take secretRef away`,
     ]
+  if (/closed connection/i.test(why)) {
+    const wants = [...(tls ? [] : ['TLS (`tls: {}`)']), ...(sasl ? [] : ['credentials (secretRef)'])]
+    const may = wants.length > 0 ? `it may want ${wants.join(' or ')}, or be` : 'it may be'
+    return ['transient', `${name} closes the connection without an answer: ${may} no broker of Kafka`]
+  }
   return ['transient', `${name} did not take it (${why})`]
 }

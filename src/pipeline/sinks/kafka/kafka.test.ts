@@ -277,6 +277,10 @@ describe.skipIf(kafkaMissing !== undefined)(
       expect(stranger).toMatchObject({ errorClass: 'forbidden', message: expect.stringContaining('allow it Describe') })
       const untrusted = await failure(deliver(await as(users.writer, {}, ''), 4, rowsTo(4)))
       expect(untrusted).toMatchObject({ errorClass: 'transient', message: expect.stringMatching(/certificate/) })
+      const nobody = await opened(declared(kafka.secure, topic, { tls: {} }, { caBundle: kafka.ca }))
+      expect((await failure(deliver(nobody, 4, rowsTo(4)))).message).toMatch(/may want credentials \(secretRef\)/)
+      const inTheClear = await opened(declared(kafka.secure, topic, {}, {}))
+      expect((await failure(deliver(inTheClear, 4, rowsTo(4)))).message).toMatch(/it speaks TLS/)
     })
 
     it('is not connected to a broker that says it is at a metadata address', async () => {
