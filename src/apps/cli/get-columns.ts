@@ -1,5 +1,5 @@
 import type { ClusterView, EventView, TypeView } from '#http'
-import { absenceOfRead, absenceWord, eventWords, type TimeWords, unfinishedPods } from '#model'
+import { absenceOfRead, absenceWord, eventWords, rivalryOf, type TimeWords, unfinishedPods } from '#model'
 import { age, type Column, share } from './format.ts'
 import type { Noun } from './words.ts'
 
@@ -101,7 +101,7 @@ export function columnsOf<N extends Noun>(noun: N, now: number): readonly Column
       // Who owns the cluster has its stream, log and state: `owner` where one process has all.
       { header: 'PROCESS', value: ({ agent }) => agent && (agent.process ?? 'owner') },
       { header: 'VERSION', value: ({ agent }) => agent?.version ?? null },
-      { header: 'REASON', value: ({ agent }) => agent?.reason ?? null },
+      { header: 'REASON', value: ({ agent }) => agent && (rivalryOf(agent) || agent.reason) },
     ],
   }
   return columns[noun]

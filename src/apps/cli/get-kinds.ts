@@ -9,7 +9,7 @@ import {
   type TypeOnClusterView,
   type TypeView,
 } from '#http'
-import { AUTHORITY_LOST, absenceOf, absenceWord, type JsonValue, momentOf } from '#model'
+import { AUTHORITY_LOST, absenceOf, absenceWord, type JsonValue, momentOf, TWO_AGENTS } from '#model'
 import { cellText } from './cell-text.ts'
 import { age, type Column } from './format.ts'
 import { clustersAsked, emptyNote, requireAll, staleNotes } from './get-rows.ts'
@@ -130,16 +130,17 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
 /** Names that a note begins with at most. */
 const MOST_NAMES = 5
 
-/** Why members are not served: of all that are locked out in one line, and of each that was asked for by name. */
+/** Why members are not served: of all that are locked out in one line, and of each that was asked for by name; and whose key may be stolen. */
 function memberNotes(rows: readonly FleetRowView[], isNamed: boolean): readonly string[] {
   const told = rows.filter(({ values: { state, message } }) => state !== 'available' && typeof message === 'string')
   const lockedOut = rows.filter(({ values: { reason } }) => reason === AUTHORITY_LOST)
   const [first] = lockedOut
+  const doubled = rows.filter(({ values: { reason } }) => reason === TWO_AGENTS)
   const names = lockedOut.slice(0, MOST_NAMES).map(({ name }) => name)
   const more = lockedOut.length > MOST_NAMES ? ` and ${lockedOut.length - MOST_NAMES} more` : ''
   return [
     ...(first ? [`${names.join(', ')}${more}: ${first.values.message}`] : []),
-    ...(isNamed ? told : [])
+    ...(isNamed ? [...new Set([...doubled, ...told])] : doubled.slice(0, MOST_NAMES))
       .filter((row) => !lockedOut.includes(row))
       .map(({ name, values: { message } }) => `${name}: ${message}`),
   ]

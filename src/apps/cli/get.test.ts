@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { ApiProblem, type ClusterView, type ColumnView, type SourceView } from '#http'
-import { AUTHORITY_LOST } from '#model'
+import { AUTHORITY_LOST, TWO_AGENTS } from '#model'
 import { MemoryRegistries } from '#registry'
 import { aMember, SomeMembers } from '../../pipeline/api/test/members.ts'
 import { aSource, GivenCatalog } from '../../pipeline/api/test/sources.ts'
@@ -248,12 +248,16 @@ describe('clusterpulse get members', () => {
       reason: 'HubClusterAdminDenied',
       message: 'Denied by ann.',
     } as const
-    const members = new SomeMembers([...'abcdefg'].map(lockedOut).concat(aMember('out', denied), aMember('well')))
+    const twice = { reason: TWO_AGENTS, message: 'two agents: stop one' }
+    const members = new SomeMembers(
+      [...'abcdefg'].map(lockedOut).concat(aMember('out', denied), aMember('well'), aMember('twice', twice)),
+    )
     await using world = await aWorld({}, { members })
     const server = await world.server.start()
     const notes = async (...names: readonly string[]) =>
       (await get({ noun: { kind: 'members' }, server, names, clusters: [], output: 'table' }, start)).notes
-    expect(await notes()).toEqual(['a, b, c, d, e and 2 more: restore it, or connect a'])
+    expect(await notes()).toEqual(['a, b, c, d, e and 2 more: restore it, or connect a', 'twice: two agents: stop one'])
+    expect(await notes('twice')).toEqual(['twice: two agents: stop one'])
     expect(await notes('b', 'out', 'well')).toEqual(['b: restore it, or connect b', 'out: Denied by ann.'])
     expect(await notes('well')).toEqual([])
   })

@@ -5,7 +5,7 @@ export interface AgentFacts {
   readonly connected: boolean
   /** since when it is so */
   readonly since: number
-  /** why the stream ended, for people; '' while it lives */
+  /** why the stream ended, for people; while it lives, who else speaks for the cluster: '' where nobody does */
   readonly reason: string
   readonly version: string
   /** `original`: a collector of the original, which buffers nothing; else the version of the wire */
@@ -33,6 +33,15 @@ export interface AgentFacts {
   /** which process of the hub has the stream's session, and the cluster's log and state; absent: there is one alone */
   readonly process?: string
 }
+
+/** Reason of a cluster for which two agents speak. */
+export const TWO_AGENTS = 'TwoAgents'
+
+/** Who speaks for the cluster beside the agent that is served, what becomes of the two, and what a person does; '': nobody. */
+export const rivalryOf = ({ connected, reason }: Pick<AgentFacts, 'connected' | 'reason'>): string =>
+  connected && reason !== '' ? `${reason}: ${RIVALS}` : ''
+const RIVALS =
+  'the newer stream is served, the other is made to wait; stop one of them; where one is not yours, revoke the member or change its token'
 
 /** Why a stream ended that the hub did not end, such as for a new certificate. */
 export const AGENT_ENDED = 'the agent ended the stream'

@@ -66,6 +66,12 @@ export interface CertificateLife {
 /** Reason of a member whose certificate counts no more, as the hub has lost the CA that signed it. */
 export const AUTHORITY_LOST = 'AuthorityLost'
 
+/**
+ * Makes an agent of Open Cluster Management ask anew, once it is started again after it, on its own cluster: it shows the certificate in
+ * that Secret as long as that is there, refused or not.
+ */
+export const FORGET_CERTIFICATE = 'kubectl -n open-cluster-management-agent delete secret hub-kubeconfig-secret'
+
 /** Shares of a certificate's life left: our agent renews between the first two, OCM's own down to the last. */
 const RENEWAL_LEFT = { first: 1 / 3, usual: 1 / 4, last: 1 / 5 } as const
 

@@ -32,6 +32,7 @@ const inputs = (over: Partial<CollectorInputs> = {}): CollectorInputs => ({
   lastBatchAt: undefined,
   lastReadAt: undefined,
   hadAgent: false,
+  formerAbsence: '',
   awaySince: NOW,
   patienceMs: 10_000,
   isPulling: false,
@@ -153,6 +154,10 @@ describe('who reads a cluster', () => {
     const { condition, absence } = chooseCollector(inputs({ ...had, isPulling: true }))
     expect(absence).toBe('the agent is away: the connection broke')
     expect(condition?.message).toBe(`${absence}; the hub collects by itself meanwhile`)
+    const former = { hadAgent: true, formerAbsence: 'the connection broke' }
+    const notSince = 'the agent has not connected to this hub since it started'
+    expect(chooseCollector(inputs(former)).absence).toBe(`${notSince}, and was away before: the connection broke`)
+    expect(chooseCollector(inputs({ ...former, formerAbsence: '' })).absence).toBe(notSince)
     expect(chooseCollector(inputs({ isReachable: false })).condition?.message).toContain('clusterpulse connect')
   })
 
@@ -182,6 +187,7 @@ describe('who reads a cluster', () => {
           lastBatchAt: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
           lastReadAt: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
           hadAgent: fc.boolean(),
+          formerAbsence: fc.constantFrom('', 'the connection broke'),
           awaySince: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
           patienceMs: fc.constantFrom(10_000, 70_000),
           isPulling: fc.boolean(),

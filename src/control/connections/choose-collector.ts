@@ -1,4 +1,4 @@
-import { type AgentFacts, seconds } from '#model'
+import { type AgentFacts, rivalryOf, seconds, TWO_AGENTS } from '#model'
 
 /*
  *  Who reads a cluster in push mode (the hub receives agents):
@@ -29,6 +29,8 @@ export interface CollectorInputs {
   readonly lastReadAt: number | undefined
   /** an agent delivered for this cluster before, now or in a former life of the hub */
   readonly hadAgent: boolean
+  /** why it was away when this life of the hub began; '': it was not, or for the hub's sake */
+  readonly formerAbsence: string
   /** since when no agent delivers, as far as the hub was there to see; undefined while one does */
   readonly awaySince: number | undefined
   /** how long the agent may be away before it is lost, ms */
@@ -122,7 +124,6 @@ function isSilent({ isDelivering, lastBatchAt, intervalMs, now }: CollectorInput
 const isOld = (at: number, { intervalMs, now }: Pick<CollectorInputs, 'intervalMs' | 'now'>) =>
   now - at > SILENT_INTERVALS * intervalMs
 
-const ONE_OF_TWO = 'the newer stream is served, the other is made to wait; stop one of them'
 const MEANWHILE = '; the hub collects by itself meanwhile'
 const NOT_RECEIVING = 'this hub receives no agents'
 
@@ -140,15 +141,14 @@ function delivering(facts: AgentFacts | undefined): CollectorCondition {
       ? ''
       : `; its clock is ${Math.abs(offBy)} s ${offBy > 0 ? 'ahead' : 'behind'}, and times are corrected for it`
   const message = `the agent${version} is connected and its batches are accepted${clock}`
-  // While it is connected, its reason says who else claims to be it.
-  const other = facts?.reason ?? ''
-  if (other === '') return { status: 'True', reason: 'Delivering', message }
-  return { status: 'True', reason: 'TwoAgents', message: `${message}; ${other}: ${ONE_OF_TWO}` }
+  const rivalry = facts ? rivalryOf(facts) : ''
+  if (rivalry === '') return { status: 'True', reason: 'Delivering', message }
+  return { status: 'True', reason: TWO_AGENTS, message: `${message}; ${rivalry}` }
 }
 
 /** Why no agent delivers; what follows from that is added. */
 function absence(
-  { facts, hadAgent, tokenSharedWith }: CollectorInputs,
+  { facts, hadAgent, formerAbsence, tokenSharedWith }: CollectorInputs,
   silent: boolean,
 ): (then: string) => CollectorCondition {
   const said = (reason: string, message: string) => (then: string) => ({
@@ -165,7 +165,8 @@ function absence(
   const isOwnAgent = facts !== undefined && facts.method !== 'connection-token'
   if (tokenSharedWith.length > 0 && !isOwnAgent) return said('TokenShared', sharing(tokenSharedWith))
   if (facts) return said('AgentAway', `the agent is away${facts.reason ? `: ${facts.reason}` : ''}`)
-  if (hadAgent) return said('AgentAway', 'the agent has not connected to this hub since it started')
+  const before = formerAbsence === '' ? '' : `, and was away before: ${formerAbsence}`
+  if (hadAgent) return said('AgentAway', `the agent has not connected to this hub since it started${before}`)
   return said('NoAgent', 'no agent has connected')
 }
 

@@ -191,12 +191,19 @@ describe('a cluster in push mode', () => {
     await world.ingester.agent(parseClusterName('west'), agents.facts('west') as AgentFacts)
     await until(() => expect(world.cluster('west')).toMatchObject({ source: 'push', agent: { version: '1.2.3' } }))
     await first.stop()
-    await agent.gone('the hub stops')
+    await agent.gone('its authority is trusted no more')
+    await world.ingester.agent(parseClusterName('west'), agents.facts('west') as AgentFacts)
+    await until(() => expect(world.cluster('west')?.agent).toMatchObject({ connected: false }))
     const before = pulls(world)
     const again = new SomeAgents()
     await world.start({ agents: again, defaults: DEFAULTS })
     await until(async () =>
-      expect(await conditionOf(world, 'west', 'CollectorConnected')).toMatchObject({ reason: 'AgentAway' }),
+      expect(await conditionOf(world, 'west', 'CollectorConnected')).toMatchObject({
+        reason: 'AgentAway',
+        // The hub that was there before knew why.
+        message:
+          'the agent has not connected to this hub since it started, and was away before: its authority is trusted no more',
+      }),
     )
     await using _ = anAgent(world, again)
     await collected(world)

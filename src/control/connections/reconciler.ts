@@ -14,7 +14,9 @@ import {
   type ConnectionFacts,
   elapsedMs,
   FleetError,
+  HUB_RESTARTED,
   HUB_STARTED,
+  isHubsAbsence,
   type OwnerPlace,
   ownerName,
   owns,
@@ -302,6 +304,7 @@ export class ConnectionReconciler implements Reconciler {
       lastBatchAt: visit.lastPush?.at,
       lastReadAt: (known?.status.before ?? known?.status)?.checkedAt ?? undefined,
       hadAgent: agent !== undefined || Boolean(known?.agent),
+      formerAbsence: absenceOf(known?.agent),
       awaySince: visit.awaySince,
       patienceMs: patienceOf(agent, known?.agent),
       isPulling: visit.isPulling,
@@ -648,6 +651,10 @@ function patienceOf(agent: AgentFacts | undefined, former: AgentFacts | null | u
   return former?.connected ? AGENTS_RETURN_MS : patienceMs(former ?? NEVER_CAME)
 }
 const NEVER_CAME = { reason: '' }
+
+/** Why it is away, but for the sake of the hub; '' where it is not. */
+const absenceOf = (former: AgentFacts | null | undefined): string =>
+  !former || former.connected || isHubsAbsence(former) || former.reason === HUB_RESTARTED ? '' : former.reason
 
 /** When a batch of the living stream last arrived; from its first look on, as a stream may have begun long before. */
 function newestPush(last: Visit['lastPush'], known: ClusterState | undefined, now: number): Visit['lastPush'] {

@@ -4,7 +4,14 @@ import { approve, denialIn, deny, denyApproved } from '#certificates'
 import type { AgentCredentials } from '#connections'
 import { TRANSPORT_ANNOTATION } from '#kinds'
 import { isKubeError, type KubeClient, whole } from '#kube'
-import { type ClusterName, FleetError, type MemberAct, type MemberDecider, systemClock } from '#model'
+import {
+  type ClusterName,
+  FleetError,
+  FORGET_CERTIFICATE,
+  type MemberAct,
+  type MemberDecider,
+  systemClock,
+} from '#model'
 import { ASKED_ANNOTATION } from './askers.ts'
 import { fingerprintOf, isIssuedBy, trustedIn } from './authorities.ts'
 import {
@@ -116,7 +123,7 @@ export async function accept({
     done.push(
       `its certificates were revoked and do not count again: ${
         member.metadata.annotations?.[TRANSPORT_ANNOTATION] === 'api'
-          ? 'its agent asks anew with a bootstrap kubeconfig (`clusterpulse bootstrap-kubeconfig`), and that request is approved'
+          ? `its agent asks anew after \`${FORGET_CERTIFICATE}\` there and a restart, with a bootstrap kubeconfig (\`clusterpulse bootstrap-kubeconfig\`), and that request is approved`
           : `\`clusterpulse connect ${cluster}\` prints a token to join anew with`
       }`,
     )

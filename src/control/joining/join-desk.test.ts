@@ -782,7 +782,9 @@ describe('the certificate of a member', () => {
     expect(await told(hub, renewal(member).asked)).toEqual([over('join_refused', /is revoked/)])
     const annotations = { 'clusterpulse.io/transport': 'api' }
     await hub.kube.patch(managedClusters, { name: member.name }, { metadata: { annotations } }, { kind: 'merge' })
-    expect((await accept({ hub: hub.kube, cluster: member.name })).join()).toMatch(/were revoked.*bootstrap-kubeconfig/)
+    expect((await accept({ hub: hub.kube, cluster: member.name })).join()).toMatch(
+      /were revoked.*delete secret hub-kubeconfig-secret.*bootstrap-kubeconfig/,
+    )
     expect(hub.facts.filter(({ cluster: of }) => of === member.name).map(({ event }) => event)).toContain(
       'member_revoked',
     )

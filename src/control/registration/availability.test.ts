@@ -20,7 +20,15 @@ describe('a heartbeat', () => {
 
 describe('a member that is judged by its lease', () => {
   const judge = (over: Partial<Parameters<typeof judgeLease>[0]> = {}) =>
-    judgeLease({ lease: { seenAt: T }, isDeleting: false, graceMs: minutes(5), stored: 'True', now: T, ...over })
+    judgeLease({
+      lease: { seenAt: T },
+      isDeleting: false,
+      isRevoked: false,
+      graceMs: minutes(5),
+      stored: 'True',
+      now: T,
+      ...over,
+    })
 
   it('is unknown when the whole grace has passed, and not a moment before', () => {
     expect(judge({ now: T + minutes(5) - 1 })).toEqual({ said: undefined, againMs: 1 })
@@ -28,6 +36,14 @@ describe('a member that is judged by its lease', () => {
       status: 'Unknown',
       reason: 'ManagedClusterLeaseUpdateStopped',
     })
+  })
+
+  it('is unknown at once where it was revoked, and never was anything where nothing was said before', () => {
+    const said = (stored: Said['status'] | undefined) => judge({ isRevoked: true, stored }).said?.status
+    expect([said('True'), said('False'), said('Unknown'), said(undefined)]).toEqual([
+      ...['Unknown', 'Unknown'],
+      ...[undefined, undefined],
+    ])
   })
 
   it('is said to be unknown once', () =>
@@ -57,7 +73,14 @@ describe('a member that is judged by its lease', () => {
           else if (one.kind === 'setBack') now -= one.ms
           else if (one.kind === 'renew') seenAt = now
           else stored = one.status
-          const { said, againMs } = judgeLease({ lease: { seenAt }, isDeleting: false, graceMs: grace, stored, now })
+          const { said, againMs } = judgeLease({
+            lease: { seenAt },
+            isDeleting: false,
+            isRevoked: false,
+            graceMs: grace,
+            stored,
+            now,
+          })
           if (said) {
             expect(said.status).toBe('Unknown')
             expect(stored).not.toBe('Unknown')

@@ -35,12 +35,16 @@ export function judgeLease(inputs: {
   /** undefined: there is none */
   readonly lease: LeaseSeen | undefined
   readonly isDeleting: boolean
+  /** it has no rights to renew it by */
+  readonly isRevoked: boolean
   readonly graceMs: number
   /** the condition Available as stored */
   readonly stored: Said['status'] | undefined
   readonly now: number
 }): Verdict {
-  const { lease, isDeleting, graceMs, stored, now } = inputs
+  const { lease, isDeleting, isRevoked, graceMs, stored, now } = inputs
+  // Of one of which nothing was ever said there is nothing to end.
+  if (isRevoked) return { said: stored === undefined || stored === 'Unknown' ? undefined : revoked, againMs: undefined }
   if (!lease) return { said: isDeleting && stored !== 'Unknown' ? stopped : undefined, againMs: undefined }
   const leftMs = Math.max(0, lease.seenAt) + graceMs - now
   if (leftMs > 0) return { said: undefined, againMs: Math.min(leftMs, graceMs) }
@@ -51,6 +55,11 @@ const stopped: Said = {
   status: 'Unknown',
   reason: 'ManagedClusterLeaseUpdateStopped',
   message: 'The agent of the cluster stopped renewing its lease.',
+}
+
+const revoked: Said = {
+  ...stopped,
+  message: 'The cluster was revoked: its agent has no right to renew its lease.',
 }
 
 /** Of the agent on our stream, by the hub's clock. */

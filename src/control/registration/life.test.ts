@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { CERTIFICATE_LIFE_ANNOTATION } from '#kinds'
 import { leases as allLeases, type KubeObject } from '#kube'
-import { AUTHORITY_LOST, HUB_RESTARTED, HUB_STARTED, HUB_STOPPED, minutes, seconds } from '#model'
+import { AUTHORITY_LOST, HUB_RESTARTED, HUB_STARTED, HUB_STOPPED, minutes, seconds, TWO_AGENTS } from '#model'
 import { silentLogger } from '#runtime'
 import { ManualClock } from '../../platform/controller/testing/manual-clock.ts'
 import { signOf } from './life-controller.ts'
-import { MemberIndex } from './member-index.ts'
+import { MemberIndex, memberFactsOf } from './member-index.ts'
 import { clusterLeases, conditionOf, managedClusters, monitored } from './objects.ts'
 import { aNode, anAgent, parts, SomeFleet } from './testing/fleet.ts'
 import {
@@ -182,14 +182,23 @@ describe('a member on our stream', () => {
     await start()
     await joined()
     expect(await said(api, 'east', CONDITIONS.singleAgent)).toBeUndefined()
+    const told = async () => memberFactsOf(await memberOf(api, 'east'), [])
     const reason = 'two agents use the identity of this cluster: a at 10.0.0.1 and b at 10.0.0.2'
     await fleet.tells('east', { agent: anAgent(clock.now(), { reason }) })
     await until(async () => expect(await said(api, 'east', CONDITIONS.singleAgent)).toBe('False TwoAgents'))
     const condition = (await memberOf(api, 'east')).status?.conditions?.find(({ type }) => type === 'SingleAgent')
     expect(condition?.message).toMatch(/a at 10\.0\.0\.1 and b at 10\.0\.0\.2: the newer stream is served/)
+    expect(condition?.message).toMatch(/stop one of them; where one is not yours, revoke the member/)
     expect(await available()).toBe('True ManagedClusterAvailable')
+    // Who lists members hears of it as well: one of them may be a thief's.
+    expect(await told()).toMatchObject({ state: 'available', reason: TWO_AGENTS, message: condition?.message })
     await fleet.tells('east', { agent: anAgent(clock.now()) })
     await until(async () => expect(await said(api, 'east', CONDITIONS.singleAgent)).toBe('True OneAgent'))
+    expect(await told()).toMatchObject({ reason: 'ManagedClusterAvailable' })
+    await fleet.tells('east', { agent: anAgent(clock.now(), { reason }) })
+    await until(async () => expect((await told()).reason).toBe(TWO_AGENTS))
+    await loses()
+    await inTime(async () => expect(await told()).toMatchObject({ state: 'lost', reason: 'ManagedClusterStreamLost' }))
   })
 
   it('shows a claim at once when it changes, though amounts wait', async () => {

@@ -16,12 +16,14 @@ import {
   HUB_RESTARTED,
   HUB_STARTED,
   HUB_STOPPED,
+  rivalryOf,
   seconds,
+  TWO_AGENTS,
 } from '#model'
 import type { Logger } from '#runtime'
 import type { StateReader } from '#state'
 import { apiAnswerOf, graceMs, judgeClock, judgeLease, judgeStream, leaseMs, type Verdict } from './availability.ts'
-import { type Authorities, lacksAuthority } from './certificate-life.ts'
+import { type Authorities, isRevoked, lacksAuthority } from './certificate-life.ts'
 import type { MassLoss } from './mass-loss.ts'
 import { memberFacts } from './member-facts.ts'
 import { lostAuthorityWords } from './no-member-words.ts'
@@ -138,7 +140,8 @@ export class LifeReconciler implements Reconciler {
     if (lease && !this.#seen.has(name)) this.#note(name, lease, true)
     let verdict = this.#judge(member, isDeleting)
     // A watch that stands still must not make a member look dead: one look of its own.
-    if (verdict.said && lease && (await this.#lookAgain(name, signal))) verdict = this.#judge(member, isDeleting)
+    if (verdict.said && lease && !isRevoked(member) && (await this.#lookAgain(name, signal)))
+      verdict = this.#judge(member, isDeleting)
     if (verdict.said && isWanted(member)) massLoss.lost(name)
     const offsetMs = this.#seen.get(name)?.offsetMs
     const said = [...this.#ofAvailable(member, verdict), ...ofClock(member, offsetMs)]
@@ -153,6 +156,7 @@ export class LifeReconciler implements Reconciler {
     return judgeLease({
       lease: seen && { seenAt: Math.max(seen.seenAt, from) },
       isDeleting,
+      isRevoked: isRevoked(member),
       graceMs: graceOf(member),
       stored: conditionOf(member, CONDITIONS.available)?.status,
       now: this.#options.steady.now(),
@@ -319,8 +323,8 @@ const leftOf = (spanMs: number, since: number, now: number): number =>
   Math.min(spanMs, Math.max(0, since + spanMs - now))
 
 /** Of one that was denied, revoked or detached nobody wonders where it is. */
-const isWanted = ({ metadata, spec }: ManagedCluster): boolean =>
-  spec?.hubAcceptsClient === true && metadata.deletionTimestamp === undefined
+const isWanted = (member: ManagedCluster): boolean =>
+  member.spec?.hubAcceptsClient === true && member.metadata.deletionTimestamp === undefined && !isRevoked(member)
 
 const graceOf = (member: ManagedCluster): number => graceMs(member.spec?.leaseDurationSeconds)
 
@@ -331,13 +335,12 @@ const joined: SaidOf = {
   message: 'Managed cluster joined',
 }
 
-/** While an agent is connected, its reason says who else claims to be it. */
-function ofAgents(member: ManagedCluster, { reason: other }: Pick<AgentFacts, 'reason'>): readonly SaidOf[] {
+function ofAgents(member: ManagedCluster, agent: AgentFacts): readonly SaidOf[] {
   const type = CONDITIONS.singleAgent
+  const rivalry = rivalryOf(agent)
+  if (rivalry !== '') return [{ type, status: 'False', reason: TWO_AGENTS, message: rivalry }]
   const message = 'One agent speaks for the cluster.'
-  if (other === '') return conditionOf(member, type) ? [{ type, status: 'True', reason: 'OneAgent', message }] : []
-  const served = 'the newer stream is served, the other is made to wait; stop one of them'
-  return [{ type, status: 'False', reason: 'TwoAgents', message: `${other}: ${served}` }]
+  return conditionOf(member, type) ? [{ type, status: 'True', reason: 'OneAgent', message }] : []
 }
 
 function ofClock(member: ManagedCluster, offsetMs: number | undefined): readonly SaidOf[] {

@@ -10,7 +10,7 @@ import {
   lacksAuthority,
   revokedMs,
 } from './certificate-life.ts'
-import { lostAuthorityWords, noMemberWords } from './no-member-words.ts'
+import { lostAuthorityWords, noMemberWords, type Words } from './no-member-words.ts'
 import {
   conditionOf,
   type ManagedCluster,
@@ -143,6 +143,7 @@ export function memberFactsOf(
     (told && Math.max(...[told, accepted].map((one) => momentOf(one?.lastTransitionTime) ?? 0)))
   const lost = hasLostAuthority(member, authorities) ? lostAuthorityWords(member) : undefined
   const outside = noMemberWords(member, state) ?? lost
+  const words = outside ?? rivalryIn(member, state, told?.message) ?? told
   const transport = annotations[TRANSPORT]
   return {
     name,
@@ -150,8 +151,8 @@ export function memberFactsOf(
     accepted: accepted?.status === 'True',
     joined: conditionOf(member, CONDITIONS.joined)?.status === 'True',
     available: available?.status ?? null,
-    reason: outside?.reason ?? told?.reason ?? '',
-    message: outside?.message ?? told?.message ?? '',
+    reason: words?.reason ?? '',
+    message: words?.message ?? '',
     since: since || null,
     createdAt: momentOf(creationTimestamp),
     sets: sets
@@ -173,6 +174,14 @@ export function memberFactsOf(
     })),
     certificate: certificateLifeOf(member),
   }
+}
+
+/** Of one that is heard, that two agents speak for it matters most: a key may have been stolen. @param told of its availability */
+function rivalryIn(member: ManagedCluster, state: MemberState, told = ''): Words | undefined {
+  const rivalry = conditionOf(member, CONDITIONS.singleAgent)
+  if (rivalry?.status !== 'False' || (state !== 'available' && state !== 'unreachable')) return undefined
+  const also = state === 'unreachable' ? `. ${told}` : ''
+  return { reason: rivalry.reason, message: `${rivalry.message}${also}` }
 }
 
 function momentOf(text: string | undefined): number | null {

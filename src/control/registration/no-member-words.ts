@@ -1,5 +1,5 @@
 import { DECIDED_ANNOTATION, notedDecisionIn } from '#kinds'
-import { AUTHORITY_LOST, type MemberState, seconds } from '#model'
+import { AUTHORITY_LOST, FORGET_CERTIFICATE, type MemberState, seconds } from '#model'
 import { revokedMs } from './certificate-life.ts'
 import { conditionOf, type ManagedCluster } from './objects.ts'
 import { CONDITIONS, TRANSPORT } from './words.ts'
@@ -7,7 +7,8 @@ import { CONDITIONS, TRANSPORT } from './words.ts'
 /** The hub writes its condition that long after a decision at most, as a rule. */
 const SAID_WITHIN_MS = seconds(60)
 
-interface Words {
+/** Why a member is as it is, for programs and for people. */
+export interface Words {
   readonly reason: string
   readonly message: string
 }
@@ -20,7 +21,7 @@ export const lostAuthorityWords = (member: ManagedCluster): Words => ({
 
 const howAnew = ({ metadata: { name, annotations } }: ManagedCluster): string =>
   annotations?.[TRANSPORT] === 'api'
-    ? 'its agent asks with a bootstrap kubeconfig, and that is approved'
+    ? `there, \`${FORGET_CERTIFICATE}\`, and restart its agent: it asks with a bootstrap kubeconfig, and that is approved`
     : `clusterpulse connect ${name}`
 
 /** Why a cluster is no member: by whom and when it was thrown out, or that nobody let it in; and what to do. undefined: it is one */

@@ -528,6 +528,7 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
       await aMember(api, name, { transport: 'api' })
       await signed(name, 30)
       await until(async () => expect(await may(api, group, leases(name))).toBe(true))
+      await there(api, name, 'True')
       await new Promise((resolve) => setTimeout(resolve, 1_100)) // times at the API are whole seconds
       await change(api, name, {
         metadata: { annotations: { [CERTIFICATES_ANNOTATION]: `revoked-${new Date().toISOString()}` } },
@@ -537,7 +538,13 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
       await change(api, name, { spec: { hubAcceptsClient: true } })
       await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toBe('False Revoked'))
       expect(await may(api, group, leases(name))).toBe(false)
-      expect(stateOf(await memberOf(api, name))).toBe('revoked')
+      // Long before its lease is old.
+      await until(async () =>
+        expect(await said(api, name, CONDITIONS.available)).toBe('Unknown ManagedClusterLeaseUpdateStopped'),
+      )
+      const revoked = memberFactsOf(await memberOf(api, name), [])
+      expect(revoked.state).toBe('revoked')
+      expect(revoked.message).toMatch(/delete secret hub-kubeconfig-secret.*restart.*bootstrap kubeconfig/)
       await new Promise((resolve) => setTimeout(resolve, 1_100))
       await signed(name, 60)
       await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toMatch(/^True/))

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { AUTHORITY_LOST } from '../contract.ts'
 import {
   acceptedSince,
   certificateStateOf,
@@ -46,6 +47,7 @@ describe('a member', () => {
     ['comes back', { state: 'denied', joined: false, certificateFrom: now, transport: 'stream' }],
     ['comes back unless revoked', { state: 'denied', joined: true, certificateFrom: now, transport: 'api' }],
     ['must join anew', { state: 'revoked', joined: true, certificateFrom: null, transport: 'stream' }],
+    ['must ask anew', { state: 'revoked', joined: true, certificateFrom: now, transport: 'api' }],
     ['never joined', { state: 'denied', joined: false, certificateFrom: null, transport: 'stream' }],
   ] as const)('%s when it is accepted again: %j', (becomes, member) => expect(returnOf(member)).toBe(becomes))
 
@@ -82,15 +84,17 @@ describe('troubles of members', () => {
       renewsFrom: now - 9 * DAY_MS,
       renewBy: now - DAY_MS,
     })
+    const lockedOut = aMember('ended', { state: 'lost', since: 999, reason: AUTHORITY_LOST, message: 'join anew' })
     const ended = { certificateUntil: null, renewsFrom: null, renewBy: null }
     const denied = { ...late, ...ended, name: 'denied', accepted: false, state: 'denied' } as const
     expect(
-      memberTroubles([...lost, late, denied, aMember('fine')], now).map(({ code, members, since }) => [
+      memberTroubles([...lost, lockedOut, late, denied, aMember('fine')], now).map(({ code, members, since }) => [
         code,
         members.length,
         since,
       ]),
     ).toEqual([
+      ['locked-out', 1, 999],
       ['lost', 100, 1000],
       ['certificate', 1, now - DAY_MS],
     ])

@@ -1,4 +1,4 @@
-import { AUTHORITY_LOST, type MemberState, type TableRowView } from '../contract.ts'
+import { AUTHORITY_LOST, type MemberState, type TableRowView, TWO_AGENTS } from '../contract.ts'
 import type { Need } from './cluster.ts'
 
 /** A member, or a cluster that asks to be one, as its row tells it. Times in ms since the Unix epoch; null: not known. */
@@ -85,6 +85,9 @@ export const memberNeed: Readonly<Record<MemberState, Need>> = {
 /** Whether its certificate counts no more, as the hub has lost the CA that signed it: its message says so. */
 export const isLockedOut = ({ reason }: Pick<Member, 'reason'>): boolean => reason === AUTHORITY_LOST
 
+/** Whether two agents speak for it, of which one may be a thief's: its message names both, and what helps. */
+export const hasTwoAgents = ({ reason }: Pick<Member, 'reason'>): boolean => reason === TWO_AGENTS
+
 const endedStates: ReadonlySet<MemberState> = new Set(['denied', 'revoked', 'detaching'])
 /** Whether somebody threw it out or let it go: its message says by whom, when, and what brings it back. */
 export const isEnded = ({ state }: Pick<Member, 'state'>): boolean => endedStates.has(state)
@@ -114,7 +117,7 @@ export function certificateStateOf(
 }
 
 /** What becomes of a cluster that is no member where it is accepted while no request of it waits. */
-export type Return = 'comes back' | 'comes back unless revoked' | 'must join anew' | 'never joined'
+export type Return = 'comes back' | 'comes back unless revoked' | 'must join anew' | 'must ask anew' | 'never joined'
 
 export function returnOf({
   state,
@@ -122,7 +125,7 @@ export function returnOf({
   certificateFrom,
   transport,
 }: Pick<Member, 'state' | 'joined' | 'certificateFrom' | 'transport'>): Return {
-  if (state === 'revoked') return 'must join anew'
+  if (state === 'revoked') return transport === 'api' ? 'must ask anew' : 'must join anew'
   if (!joined && certificateFrom === null) return 'never joined'
   // Of a client of the hub's API nobody tells the page whether its certificate was revoked.
   return transport === 'stream' ? 'comes back' : 'comes back unless revoked'
@@ -146,13 +149,13 @@ export function requestsByMember(
 
 /** What several members suffer, as one line however many they are. */
 export interface MemberTrouble {
-  readonly code: 'lost' | 'unreachable' | 'certificate'
+  readonly code: 'locked-out' | 'lost' | 'unreachable' | 'certificate'
   readonly members: readonly [Member, ...Member[]]
   /** since when the first of them does, ms since the Unix epoch; null: not known */
   readonly since: number | null
 }
 
-/** Lost members, unreachable ones, and those that did not renew their certificates in time: one trouble each. */
+/** Members that are locked out, lost ones of which that is not known, unreachable ones, and those that did not renew their certificates in time: one trouble each. */
 export function memberTroubles(members: readonly Member[], now: number): readonly MemberTrouble[] {
   const trouble = (
     code: MemberTrouble['code'],
@@ -167,9 +170,10 @@ export function memberTroubles(members: readonly Member[], now: number): readonl
   }
   const isLate = (member: Member) => ['overdue', 'ended'].includes(certificateStateOf(member, now))
   return [
+    ...trouble('locked-out', isLockedOut, ({ since }) => since),
     ...trouble(
       'lost',
-      ({ state }) => state === 'lost',
+      (member) => member.state === 'lost' && !isLockedOut(member),
       ({ since }) => since,
     ),
     ...trouble(

@@ -134,9 +134,20 @@ describe('what a person should know of an agent', () => {
     ['a backlog of many batches', pushed({ bufferedBatches: 100, oldestBufferedAt: now - minute }), ['catching-up']],
     ['a backlog of minutes', pushed({ bufferedBatches: 10, oldestBufferedAt: now - 5 * minute }), []],
     ['plaintext', pushed({ tls: false }), ['plaintext']],
+    [
+      'two agents, of which one may be a thief',
+      pushed({ reason: 'two agents: a and b', tls: false }),
+      ['two-agents', 'plaintext'],
+    ],
     ['losses of long ago', pushed({ lostBatches: 6 }), []],
     ['a clock that is off', pushed({ clockOffsetMs: 60_000 }), []],
   ])('%s', (_name, cluster, codes) => expect(told(cluster)).toEqual(codes))
+
+  it('says of two agents what to do before who they are, and beside the stream both', () => {
+    const view = pushed({ reason: 'two agents: a and b' })
+    expect(agentTroubles(view, now)[0]?.text).toMatch(/^stop one of its two agents; .* revoke .*: two agents: a and b$/)
+    expect(pushStatus(view, now).notes[0]?.text).toMatch(/^two agents: a and b: .*stop one of them/)
+  })
 
   it('tells the worst first, in its own words', () => {
     const troubles = agentTroubles(pushed({ connected: false, lostBatches: 9, reason: 'revoked' }, 'pull'), now, 6)

@@ -1,9 +1,9 @@
-import { type AgentView, awaitedUntil, type ClusterView } from '../contract.ts'
+import { type AgentView, awaitedUntil, type ClusterView, rivalryOf } from '../contract.ts'
 import { type Need, needOf } from './cluster.ts'
 import { formatBytes, formatCount, formatSpan, plural } from './format.ts'
 
 export interface PushNote {
-  readonly code: 'silent' | 'late' | 'catching-up' | 'lost' | 'clock' | 'plaintext' | 'original'
+  readonly code: 'two-agents' | 'silent' | 'late' | 'catching-up' | 'lost' | 'clock' | 'plaintext' | 'original'
   readonly word: string
   /** for a row */
   readonly short: string
@@ -36,7 +36,7 @@ export function pushStatus(cluster: ClusterView, now: number): PushStatus {
 const bigBacklog = { batches: 100, ageMs: 15 * 60_000 }
 
 export interface AgentTrouble {
-  readonly code: 'away' | 'silent' | 'catching-up' | 'lost' | 'plaintext'
+  readonly code: 'two-agents' | 'away' | 'silent' | 'catching-up' | 'lost' | 'plaintext'
   readonly short: string
   readonly text: string
 }
@@ -51,6 +51,7 @@ export function agentTroubles(cluster: ClusterView, now: number, lostBatches = 0
   const troubles: AgentTrouble[] = []
   if (mode === 'push' && !agent?.connected && !isWaitedFor(cluster, now)) troubles.push({ code: 'away', short, text })
   for (const { code, short, text } of notes) {
+    if (code === 'two-agents' && agent) troubles.push({ code, short, text: `${stopOne}: ${agent.reason}` })
     if (code === 'silent' || code === 'plaintext') troubles.push({ code, short, text })
     if (code === 'catching-up' && agent?.connected && isBigBacklog(agent, now)) troubles.push({ code, short, text })
   }
@@ -71,7 +72,18 @@ export function troubleOf(cluster: ClusterView, now: number): Need {
   return need === 'stale' && isWaitedFor(cluster, now) ? 'healthy' : need
 }
 
-const troubleOrder: readonly AgentTrouble['code'][] = ['away', 'silent', 'lost', 'catching-up', 'plaintext']
+/** The next step before who they are: it is what a line has room for. */
+const stopOne = 'stop one of its two agents; where one is not yours, revoke the member or change its token'
+
+/** A second agent may show a stolen key. */
+const troubleOrder: readonly AgentTrouble['code'][] = [
+  'two-agents',
+  'away',
+  'silent',
+  'lost',
+  'catching-up',
+  'plaintext',
+]
 
 /** 0 needs a person most. */
 export const severityOfTrouble = (troubles: readonly AgentTrouble[] = []): number =>
@@ -129,7 +141,9 @@ function wayOf({ mode, source, agent, lastSyncAt, intervalMs }: ClusterView, now
 const because = ({ reason }: AgentView): string => (reason === '' ? '' : ` (${reason})`)
 
 function notesOf(cluster: ClusterView, agent: AgentView, now: number): PushNote[] {
+  const rivalry = rivalryOf(agent)
   const notes: (PushNote | null)[] = [
+    rivalry === '' ? null : note('two-agents', 'two agents', { text: rivalry }),
     silence(cluster, agent, now),
     lateness(cluster, agent),
     buffer(cluster, agent, now),

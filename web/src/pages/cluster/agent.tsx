@@ -2,12 +2,15 @@ import type { ReactNode } from 'react'
 import { Jointed } from '../../components/name.tsx'
 import { ModeMark, Warned } from '../../components/push.tsx'
 import { Age, Missing } from '../../components/text.tsx'
-import type { AgentView, ClusterView } from '../../contract.ts'
+import { type AgentView, type ClusterView, rivalryOf } from '../../contract.ts'
 import { useAtTime } from '../../live/hooks.ts'
 import { formatBytes, formatCount, plural } from '../../model/format.ts'
 import { formatLag, heardAt, lagOf, type PushNote, pushStatus } from '../../model/push.ts'
 
-const codes: readonly PushNote['code'][] = ['silent', 'late', 'catching-up', 'lost', 'clock', 'plaintext', 'original']
+const codes: readonly PushNote['code'][] = [
+  ...(['two-agents', 'silent', 'late', 'catching-up'] as const),
+  ...(['lost', 'clock', 'plaintext', 'original'] as const),
+]
 
 /** How the facts of this cluster come, for its heading: mode, who sends, how late, and what is wrong. */
 export function PushStatusLine({ cluster }: { cluster: ClusterView }): ReactNode {
@@ -90,7 +93,7 @@ function Facts({ agent, heard, lag }: { agent: AgentView; heard: number; lag: nu
         <Age at={agent.since} focusable />
         {agent.reason && (
           <span className="sub">
-            <Jointed text={agent.reason} />
+            <Jointed text={rivalryOf(agent) || agent.reason} />
           </span>
         )}
       </>,

@@ -4,7 +4,7 @@ import { HealthMark } from '../../components/health.tsx'
 import { Jointed, WithNames } from '../../components/name.tsx'
 import { AgentMark, Warned } from '../../components/push.tsx'
 import { Age } from '../../components/text.tsx'
-import { type ClusterView, causeIn, type EventView } from '../../contract.ts'
+import { AUTHORITY_LOST, type ClusterView, causeIn, type EventView } from '../../contract.ts'
 import { newestFirst } from '../../live/fleet.ts'
 import { useAllOld, useLive } from '../../live/hooks.ts'
 import { useSetName } from '../../live/use-cluster-set.ts'
@@ -79,11 +79,10 @@ interface NeedsProps extends StripProps {
 function Needs({ clusters, losses, now, troubled, unknown }: NeedsProps): ReactNode {
   const ofMembers = memberTroubles(troubled, now)
   // What is said of their clusters is that nothing is heard of them.
-  const lost =
-    ofMembers
-      .find(({ code }) => code === 'lost')
-      ?.members.map(({ name }) => name)
-      .join(' ') ?? ''
+  const lost = ofMembers
+    .filter(({ code }) => code === 'lost' || code === 'locked-out')
+    .flatMap(({ members }) => members.map(({ name }) => name))
+    .join(' ')
   const heard = useMemo(() => {
     const names = new Set(lost.split(' '))
     return lost === '' ? clusters : clusters.filter(({ name }) => !names.has(name))
@@ -215,6 +214,11 @@ const agentComplaint = (cluster: ClusterView, [first]: readonly AgentTrouble[] =
 const namesAtMost = 40
 
 const memberWords = {
+  'locked-out': {
+    need: 'unhealthy',
+    one: 'locked out: the hub no longer has the authority of its certificate; let it join anew',
+    many: 'members locked out: the hub no longer has the authority of their certificates; let them join anew',
+  },
   lost: { need: 'unhealthy', one: 'lost: nothing is heard of it', many: 'members lost: nothing is heard of them' },
   unreachable: {
     need: 'unhealthy',
@@ -227,7 +231,12 @@ const memberWords = {
     many: 'members: certificates end soon and were not renewed',
   },
 } as const
-const memberQueries = { lost: 'state:lost', unreachable: 'state:unreachable', certificate: 'renewBy>0s' } as const
+const memberQueries = {
+  'locked-out': `reason:${AUTHORITY_LOST}`,
+  lost: `state:lost -reason:${AUTHORITY_LOST}`,
+  unreachable: 'state:unreachable',
+  certificate: 'renewBy>0s',
+} as const
 
 /** Members that suffer the same, since when the first does. */
 function MemberLine({ trouble: { code, members, since } }: { trouble: MemberTrouble }): ReactNode {
@@ -248,7 +257,9 @@ function MemberLine({ trouble: { code, members, since } }: { trouble: MemberTrou
             <Link to={membersPath(first.name)}>
               <ClusterName name={first.name} />
             </Link>{' '}
-            <span className="why">{one}</span>
+            <span className="why" title={code === 'locked-out' ? first.message : one}>
+              {one}
+            </span>
           </span>
           {age}
         </div>
@@ -258,7 +269,7 @@ function MemberLine({ trouble: { code, members, since } }: { trouble: MemberTrou
           items={members}
           to={({ name }) => membersPath(name)}
           onAll={() => navigate(`${membersPath()}?${new URLSearchParams({ q: memberQueries[code] })}`)}
-          say={({ reason }) => (code === 'certificate' ? '' : reason)}
+          say={({ reason }) => (code === 'certificate' || code === 'locked-out' ? '' : reason)}
           chips={() => null}
           asOf={age}
         />
@@ -322,7 +333,7 @@ function Several<T extends { readonly name: string }>({
   )
 }
 
-const agentsQuery = 'needs:healthy push:odd,silent,catching-up,lost,plaintext'
+const agentsQuery = 'needs:healthy push:odd,two-agents,silent,catching-up,lost,plaintext'
 
 function whoNeeds(clusters: readonly ClusterView[], losses: readonly EventView[], now: number) {
   const lost = lostLately(losses, now)

@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react'
 import { Dialog } from '../../components/dialog.tsx'
 import { Jointed, Name } from '../../components/name.tsx'
-import type { ApiProblem, MemberDecision, MemberDecisionsView } from '../../contract.ts'
+import { type ApiProblem, FORGET_CERTIFICATE, type MemberDecision, type MemberDecisionsView } from '../../contract.ts'
 import { useHub } from '../../live/hooks.ts'
 import { problemOf } from '../../live/problem.ts'
 import type { Answer } from '../../live/use-answer.ts'
@@ -19,7 +19,7 @@ export interface Asked {
   readonly missing?: MemberRequest['missing']
   /** what is known of who asks, for the one who decides */
   readonly facts?: ReactNode
-  /** where it is accepted and no request waits */
+  /** where it is accepted, now or after it was revoked, and no request waits */
   readonly becomes?: Return
 }
 
@@ -46,6 +46,10 @@ const accepted: Readonly<Record<Return, readonly string[]>> = {
   'must join anew': [
     'The cluster may be a member again, but its certificates stay revoked.',
     'Its machine must join anew, with a new join token.',
+  ],
+  'must ask anew': [
+    'The cluster may be a member again, once its agent has asked anew and that was approved.',
+    `On the cluster: ${FORGET_CERTIFICATE}, then restart the agent, which asks with its bootstrap kubeconfig.`,
   ],
   'never joined': [
     'The cluster gets a namespace, and rights in it for its agent; nobody has a certificate for them yet.',
@@ -98,7 +102,9 @@ function wordsOf(asked: Asked): Words {
         title: 'Revoke for good:',
         does: [
           'No certificate and no token of this cluster counts any more, and its stream ends within seconds.',
-          'Accepted again, it must join anew with a new join token.',
+          asked.becomes === 'must ask anew'
+            ? 'Accepted again, it is a member once its agent has asked anew and that was approved.'
+            : 'Accepted again, it must join anew with a new join token.',
         ],
       }
     case 'detach':

@@ -17,6 +17,7 @@ import { beginningSentence, formatMoment, formatSpan } from '../../model/format.
 import {
   acceptedSince,
   certificateStateOf,
+  hasTwoAgents,
   isEnded,
   isLockedOut,
   type Member,
@@ -56,7 +57,7 @@ export function MemberPage({ name }: { name: string }): ReactNode {
         <NoSuchMember />
       ) : (
         <>
-          {(isEnded(member) || isLockedOut(member)) && member.message !== '' && (
+          {(isEnded(member) || isLockedOut(member) || hasTwoAgents(member)) && member.message !== '' && (
             <p className="notice is-unknown" role="status">
               <Jointed text={member.message} />
             </p>
@@ -126,6 +127,12 @@ function Ways({
   // Who asks now is accepted with the key in view.
   const possible = waysOf(member).filter((way) => way !== 'accept' || !asks)
   const becomes = returnOf(member)
+  const ways = {
+    accept: becomes,
+    revoke: returnOf({ ...member, state: 'revoked' }),
+    deny: undefined,
+    detach: undefined,
+  }
   const may = decisions.state === 'here' ? possible.filter((way) => decisions.value.may.includes(way)) : []
   if (possible.length === 0) return null
   return (
@@ -137,7 +144,7 @@ function Ways({
               key={decision}
               type="button"
               className="button"
-              onClick={() => ask({ decision, member: name, ...(decision === 'accept' && { becomes }) })}
+              onClick={() => ask({ decision, member: name, ...(ways[decision] && { becomes: ways[decision] }) })}
             >
               {decision === 'accept' && becomes !== 'never joined' ? 'Accept again' : beginningSentence(decision)}…
             </button>

@@ -3,6 +3,7 @@ import { IconCirclePlus } from '@tabler/icons-react'
 import { lazy, type ReactNode, Suspense, useMemo } from 'react'
 import { Name } from '../../components/name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
+import { Warned } from '../../components/push.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
 import { RowLink } from '../../components/row-link.tsx'
 import { EmptySet, SetChoice } from '../../components/set-choice.tsx'
@@ -11,7 +12,7 @@ import { Age, Flash, Missing } from '../../components/text.tsx'
 import { useSetName } from '../../live/use-cluster-set.ts'
 import { useMemberDecisions } from '../../live/use-member-decisions.ts'
 import { type Listed, useMembers } from '../../live/use-members.ts'
-import { type Member, severityOfMember } from '../../model/members.ts'
+import { hasTwoAgents, type Member, severityOfMember } from '../../model/members.ts'
 import { accessPath, guidePath, Link, membersPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { PageHeading } from '../../shell/page-heading.tsx'
@@ -47,6 +48,12 @@ const columns: readonly Column<Member>[] = [
     cell: (member) => (
       <Flash value={member.state}>
         <MemberStateMark member={member} />
+        {hasTwoAgents(member) && (
+          <span className="sub short">
+            <Warned />
+            two agents
+          </span>
+        )}
       </Flash>
     ),
   },
