@@ -55,6 +55,8 @@ export interface InventoryEngineOptions {
   readonly random?: () => number
 }
 
+/** Objects that are looked at at once, and of one namespace: what the API server takes long for holds up nobody else. */
+const TURNS = { concurrency: 8, perNamespace: 3 }
 const FAMILIES = ['database', 'snapshot', 'event'] as const
 /** Namespaces come and change their labels by the hundred: roll-ups look once for all of them, after so long in ms. */
 const NAMESPACES_CALM_MS = 500
@@ -137,7 +139,7 @@ export class InventoryEngine implements AsyncDisposable {
         reconciles.controller(of.kind, {
           reconciler,
           triggers: of.isRollUp ? rollUpTriggers(informers, controllers) : inventoryTriggers(informers),
-          concurrency: 3,
+          ...TURNS,
           logger,
           clock: steady,
           random,
@@ -177,7 +179,7 @@ export class InventoryEngine implements AsyncDisposable {
         reconciles.controller(SINK_RESOURCES[family].kind, {
           reconciler,
           triggers,
-          concurrency: 5,
+          ...TURNS,
           logger,
           clock: steady,
           random,
@@ -187,7 +189,7 @@ export class InventoryEngine implements AsyncDisposable {
     const tests = new ConnectionTestReconciler({ ...shared, informers })
     const triggers = [onSpecOrAnnotations(informers.connectionTests)]
     const { kind } = inventoryResources.connectionTests
-    add(reconciles.controller(kind, { reconciler: tests, triggers, concurrency: 5, logger, clock: steady, random }))
+    add(reconciles.controller(kind, { reconciler: tests, triggers, ...TURNS, logger, clock: steady, random }))
     this.controllers = [...controllers.values()]
   }
 

@@ -40,6 +40,8 @@ export interface ControllerOptions {
   readonly reconciler: Reconciler
   readonly triggers: readonly Trigger[]
   readonly concurrency: number
+  /** keys of one namespace at once; default: as many as of all */
+  readonly perNamespace?: number
   readonly logger: Logger
   readonly clock?: Clock
   readonly random?: () => number
@@ -96,9 +98,10 @@ export class Controller {
 
   /** Begins to work; the informers must be synced, or absent objects would be taken for deleted ones. */
   start(): void {
-    const { triggers, concurrency, logger, clock = systemClock, random = Math.random } = this.#options
+    const { triggers, concurrency, perNamespace, logger, clock = systemClock, random = Math.random } = this.#options
     const queue = new WorkQueue({
       concurrency,
+      ...(perNamespace !== undefined && { perNamespace }),
       clock,
       random,
       work: (key, signal) => this.#reconcile(key, signal),

@@ -8,13 +8,13 @@ import { keyText, WorkQueue } from './work-queue.ts'
 const key = (name: string): ObjectKey => ({ name, namespace: 'fleet' })
 
 /** Work that ends when told to, and what was seen of it. */
-function aWorkshop(concurrency: number) {
+function aWorkshop(concurrency: number, perNamespace = concurrency) {
   const clock = new ManualClock()
   const started: string[] = []
   const failures: { readonly name: string; readonly waitMs: number }[] = []
   const open = new Map<string, { finish: (outcome: Outcome) => void; fail: (error: Error) => void }>()
   const queue = new WorkQueue({
-    concurrency,
+    ...{ concurrency, perNamespace },
     clock,
     random: () => 1,
     onFailure: ({ name }, _, waitMs) => failures.push({ name, waitMs }),
@@ -37,6 +37,22 @@ function aWorkshop(concurrency: number) {
 }
 
 describe('WorkQueue', () => {
+  it('lets namespaces take turns, and none of them all workers', async () => {
+    const { queue, started, open } = aWorkshop(3, 2)
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) queue.add({ name, namespace: 'a' })
+    expect(started).toEqual(['a1', 'a2'])
+    for (const name of ['b1', 'b2']) queue.add({ name, namespace: 'b' })
+    queue.add({ name: 'c1' })
+    expect([started.slice(2), queue.depth]).toEqual([['b1'], 5])
+    for (const name of ['a1', 'a2', 'b1', 'a3', 'b2', 'c1', 'a4']) {
+      open.get(name)?.finish(done)
+      await settle()
+    }
+    expect(started.slice(3)).toEqual(['a3', 'b2', 'c1', 'a4', 'a5'])
+    expect(queue.depth).toBe(0)
+    await queue.stop()
+  })
+
   it('works once on a key that was asked for many times', async () => {
     const { queue, started, open } = aWorkshop(1)
     queue.add(key('busy'))

@@ -11,6 +11,8 @@ export interface WorkQueueOptions {
   readonly work: (key: ObjectKey, signal: AbortSignal) => Promise<Outcome>
   /** keys worked on at once */
   readonly concurrency: number
+  /** of one namespace, where others may not have to wait for what its objects take; default: all */
+  readonly perNamespace?: number
   /** Told of every throw, before the key is tried again after `waitMs`. */
   readonly onFailure: (key: ObjectKey, error: unknown, waitMs: number) => void
   readonly clock?: Clock
@@ -36,7 +38,7 @@ interface Entry {
 
 /**
  * Keys to be worked on, each at most once in the queue and never twice at once. A key asked for while it runs runs once
- * more afterwards. What the last run asked for replaces any delay that was pending before.
+ * more afterwards. What the last run asked for replaces any delay that was pending before. Namespaces take turns.
  * Bounded by the number of distinct keys; idle keys are forgotten.
  *
  *   idle ──add──▶ waiting ──worker free──▶ running ──add──▶ runningAndAskedAgain
@@ -46,7 +48,10 @@ interface Entry {
 export class WorkQueue implements AsyncDisposable {
   readonly #options: Required<WorkQueueOptions>
   readonly #entries = new Map<string, Entry>()
-  readonly #waiting: Entry[] = []
+  /** by namespace; the first is next to have its turn */
+  readonly #waiting = new Map<string, Entry[]>()
+  /** how many of a namespace run */
+  readonly #runningIn = new Map<string, number>()
   readonly #running = new Set<Promise<void>>()
   readonly #stop = new AbortController()
 
@@ -55,13 +60,14 @@ export class WorkQueue implements AsyncDisposable {
       clock: systemClock,
       random: Math.random,
       backoff: { fromMs: 5, toMs: 300_000 },
+      perNamespace: options.concurrency,
       ...options,
     }
   }
 
   /** keys that wait for a worker */
   get depth(): number {
-    return this.#waiting.length
+    return [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0)
   }
 
   /** keys being worked on */
@@ -83,7 +89,10 @@ export class WorkQueue implements AsyncDisposable {
     if (entry.state !== 'idle') return
     this.#cancelDelay(entry)
     entry.state = 'waiting'
-    this.#waiting.push(entry)
+    const { namespace = '' } = key
+    const waiting = this.#waiting.get(namespace)
+    if (waiting) waiting.push(entry)
+    else this.#waiting.set(namespace, [entry])
     this.#pump()
   }
 
@@ -97,7 +106,7 @@ export class WorkQueue implements AsyncDisposable {
   /** Takes no more, aborts what runs and waits for its end. */
   async stop(): Promise<void> {
     this.#stop.abort()
-    this.#waiting.length = 0
+    this.#waiting.clear()
     for (const entry of this.#entries.values()) {
       this.#cancelDelay(entry)
       entry.run?.abort()
@@ -139,14 +148,31 @@ export class WorkQueue implements AsyncDisposable {
 
   #pump(): void {
     while (this.#running.size < this.#options.concurrency) {
-      const entry = this.#waiting.shift()
+      const entry = this.#next()
       if (!entry) return
+      const { namespace = '' } = entry.key
+      this.#runningIn.set(namespace, (this.#runningIn.get(namespace) ?? 0) + 1)
       const run = this.#run(entry).finally(() => {
         this.#running.delete(run)
+        const others = (this.#runningIn.get(namespace) ?? 1) - 1
+        if (others > 0) this.#runningIn.set(namespace, others)
+        else this.#runningIn.delete(namespace)
         this.#pump()
       })
       this.#running.add(run)
     }
+  }
+
+  /** The oldest key of the namespace whose turn it is, which then is that of all others first. */
+  #next(): Entry | undefined {
+    for (const [namespace, waiting] of this.#waiting) {
+      if ((this.#runningIn.get(namespace) ?? 0) >= this.#options.perNamespace) continue
+      const entry = waiting.shift()
+      this.#waiting.delete(namespace)
+      if (waiting.length > 0) this.#waiting.set(namespace, waiting)
+      return entry
+    }
+    return undefined
   }
 
   async #run(entry: Entry): Promise<void> {

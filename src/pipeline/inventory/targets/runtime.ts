@@ -55,7 +55,7 @@ export class InventoryTargets {
       reconciles.controller(resource.kind, {
         reconciler: new TargetReconciler({ name, kube, resource, informer, stateOf, release, recorder, clock }),
         triggers: [onSpecChange(informer)],
-        concurrency: 4,
+        ...{ concurrency: 8, perNamespace: 3 },
         ...{ logger, clock },
       })
     const targets = of('targets', inventoryResources.targets, informers.targets)
