@@ -163,6 +163,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
       reconciler.interrupt(name)
       controller.enqueue({ name, namespace })
     },
+    onRecovered: (name) => controller.enqueue({ name, namespace }),
     clock,
   })
   const reconciler: ConnectionReconciler = new ConnectionReconciler({

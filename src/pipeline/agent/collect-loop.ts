@@ -63,6 +63,10 @@ export class CollectLoop {
         this.#reading.abort()
         this.replan()
       },
+      onRecovered: () => {
+        this.#isAsked = true
+        this.replan()
+      },
       clock,
     })
   }

@@ -10,18 +10,25 @@ const noPause: Clock = { now: Date.now, sleep: () => new Promise((resolve) => se
 /** A cluster that answers its tests in this order, and well from then on. */
 function following(answers: readonly ('well' | ReturnType<typeof kubeError>)[]) {
   const found: string[] = []
+  const recovered: string[] = []
+  const anyway: boolean[] = []
   let asked = 0
   const kube: KubeClient = {
     ...fakeCluster({}),
-    ping: async () => {
+    ping: async (_, isAnyway = false) => {
+      anyway.push(isAnyway)
       const answer = answers[asked++] ?? 'well'
       if (answer !== 'well') throw answer
     },
   }
-  const pulses = new Pulses({ clock: noPause, onTrouble: (cluster) => found.push(cluster) })
+  const pulses = new Pulses({
+    clock: noPause,
+    onTrouble: (cluster) => found.push(cluster),
+    onRecovered: (cluster) => recovered.push(cluster),
+  })
   pulses.start()
   pulses.follow(west, kube)
-  return { pulses, found, asked: () => asked }
+  return { pulses, kube, found, recovered, anyway, asked: () => asked }
 }
 
 async function until(is: () => boolean): Promise<void> {
@@ -33,15 +40,39 @@ describe('Pulses', () => {
     ['a cluster that is silent', [kubeError('timeout')], 'timeout'],
     ['one that is spared, as others met trouble there', [kubeError('breaker_open')], 'breaker_open'],
     ['one that is away twice in a row', [kubeError('unreachable'), kubeError('server')], 'server'],
-  ] as const)('tell of %s, once, and ask it no more', async (_, answers, reason) => {
-    const { pulses, found, asked } = following(['well', ...answers])
+  ] as const)('tell of %s, once, and once more when it answers', async (_, answers, reason) => {
+    const still = [kubeError('unreachable'), kubeError('timeout')]
+    const { pulses, found, recovered, anyway, asked } = following(['well', ...answers, ...still])
     await until(() => found.length > 0)
-    const count = asked()
     expect(pulses.hasTrouble(west)).toBe(true)
     expect(pulses.takeTrouble(west)).toMatchObject({ reason })
     expect(pulses.takeTrouble(west)).toBeUndefined()
+    await until(() => recovered.length > 0)
+    const count = 1 + answers.length + still.length + 1
     await new Promise((resolve) => setTimeout(resolve, 20))
-    expect([found, asked()]).toEqual([[west], count])
+    expect([found, recovered, asked()]).toEqual([[west], [west], count])
+    // No breaker keeps from them that it is over.
+    expect(anyway).toEqual([...Array(1 + answers.length).fill(false), ...Array(3).fill(true)])
+    await pulses.stop()
+  })
+
+  it('take a refusal for an answer, and begin anew with the next round that succeeds', async () => {
+    const answers = [kubeError('timeout'), kubeError('forbidden'), 'well', kubeError('timeout')] as const
+    const { pulses, kube, found, recovered } = following(answers)
+    await until(() => recovered.length === 1)
+    pulses.follow(west, kube)
+    await until(() => recovered.length === 2)
+    expect(found).toEqual([west, west])
+    await pulses.stop()
+  })
+
+  it('wait no more for one whose round succeeded meanwhile', async () => {
+    const away = Array.from({ length: 1000 }, () => kubeError('timeout'))
+    const { pulses, found, recovered } = following(away)
+    await until(() => found.length > 0)
+    pulses.follow(west, { ...fakeCluster({}), ping: async () => undefined })
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect([found, recovered]).toEqual([[west], []])
     await pulses.stop()
   })
 

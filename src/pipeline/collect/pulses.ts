@@ -11,17 +11,22 @@ const FAILURES = 2
 export interface PulsesOptions {
   /** a cluster is in trouble: the round that says so is due now */
   readonly onTrouble: (cluster: ClusterName) => void
+  /** one that was in trouble answers again: its round is due now */
+  readonly onRecovered: (cluster: ClusterName) => void
   readonly clock: Clock
 }
 
 interface Pulse {
   kube: KubeClient
   readonly left: AbortController
+  /** it waits for the end of its trouble */
+  isWaiting: boolean
 }
 
 /**
  * Clusters that answered their last round: each is asked again and again whether it is there, as rounds come every half minute
- * and one that hangs must be known earlier.
+ * and one that hangs must be known earlier. One that was found in trouble is asked on, past the circuit breaker, and has its round as soon
+ * as it answers.
  */
 export class Pulses {
   readonly #options: PulsesOptions
@@ -41,12 +46,13 @@ export class Pulses {
     this.#begun = after
   }
 
-  /** Until `leave`, or until it is in trouble. A repeat changes the client. */
+  /** Until `leave`, or until it was in trouble and answered again. A repeat changes the client. */
   follow(cluster: ClusterName, kube: KubeClient): void {
     const known = this.#pulses.get(cluster)
-    if (known) known.kube = kube
-    if (known || !this.#isRunning) return
-    const pulse = { kube, left: new AbortController() }
+    if (known?.isWaiting) known.left.abort()
+    else if (known) known.kube = kube
+    if ((known && !known.isWaiting) || !this.#isRunning) return
+    const pulse = { kube, left: new AbortController(), isWaiting: false }
     this.#pulses.set(cluster, pulse)
     const run = this.#run(cluster, pulse).finally(() => this.#ending.delete(run))
     this.#ending.add(run)
@@ -77,15 +83,35 @@ export class Pulses {
   }
 
   async #run(cluster: ClusterName, pulse: Pulse): Promise<void> {
-    const { clock, onTrouble } = this.#options
+    const { clock, onTrouble, onRecovered } = this.#options
     await this.#begun
     const pause = (isSoon: boolean) =>
       clock.sleep(isSoon ? EVERY_MS : Math.max(EVERY_MS, EACH_MS * this.#pulses.size), pulse.left.signal)
     const trouble = await untilTrouble(pulse, pause)
     if (!trouble) return
-    this.#pulses.delete(cluster)
+    pulse.isWaiting = true
     this.#troubles.set(cluster, trouble)
     onTrouble(cluster)
+    if (!(await untilAnswer(pulse, () => pause(false)))) return
+    // Once: what fails in other ways is for the rounds, until one succeeds.
+    this.#pulses.delete(cluster)
+    onRecovered(cluster)
+  }
+}
+
+/** @returns false where it was left before, or we closed the client */
+async function untilAnswer(pulse: Pulse, pause: () => Promise<void>): Promise<boolean> {
+  const { signal } = pulse.left
+  for (;;) {
+    await pause()
+    if (signal.aborted) return false
+    try {
+      await pulse.kube.ping(signal, true)
+    } catch (error) {
+      if (signal.aborted || isKubeError(error, 'closed')) return false
+      if (!isKubeError(error) || isClusterTrouble(error)) continue
+    }
+    return !signal.aborted
   }
 }
 

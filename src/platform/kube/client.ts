@@ -185,8 +185,8 @@ export class Client implements OwnedKubeClient {
     return this.#discovery.find({ group, version, kind }, signal)
   }
 
-  async ping(signal?: AbortSignal): Promise<void> {
-    await this.#transport.call({ method: 'GET', path: '/api/v1/namespaces?limit=1', signal }, nothing)
+  async ping(signal?: AbortSignal, anyway = false): Promise<void> {
+    await this.#transport.call({ method: 'GET', path: '/api/v1/namespaces?limit=1', signal, anyway }, nothing)
   }
 
   async request(method: string, path: string, options: RequestOptions = {}): Promise<unknown> {

@@ -69,6 +69,8 @@ export interface Call {
   readonly timeoutMs?: number
   /** 5xx and timeouts say nothing of the cluster */
   readonly isolated?: boolean
+  /** made also while the circuit breaker refuses others: it is how the end of the trouble is heard of */
+  readonly anyway?: boolean
   /** takes the body as it comes; default: it is gathered */
   readonly sinkFor?: SinkFor
 }
@@ -139,6 +141,7 @@ export class Transport implements AsyncDisposable {
     return this.#used(async () => {
       await this.#limit.take(call.signal)
       const attempts = () => this.#withDeadline(call, (signal) => this.#attempts(call, read, signal))
+      if (call.anyway) return this.breaker.runAnyway(attempts)
       return call.isolated ? this.breaker.run(attempts, isConnectionTrouble) : this.breaker.run(attempts)
     })
   }

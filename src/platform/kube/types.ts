@@ -179,8 +179,11 @@ export interface KubeClient extends AsyncDisposable {
    * @returns undefined: the cluster does not serve it
    */
   find(group: string, version: string, kind: string, signal?: AbortSignal): Promise<ServedKind | undefined>
-  /** Cheapest authenticated call (namespaces, limit 1): resolves when the cluster answers and lets us in. */
-  ping(signal?: AbortSignal): Promise<void>
+  /**
+   * Cheapest authenticated call (namespaces, limit 1): resolves when the cluster answers and lets us in.
+   * @param anyway also while the circuit breaker refuses other calls; default false
+   */
+  ping(signal?: AbortSignal, anyway?: boolean): Promise<void>
   /** A JSON request to any path of the API server; throws KubeError on any status of 400 or more. */
   request(method: string, path: string, options?: RequestOptions): Promise<unknown>
 }

@@ -63,6 +63,20 @@ export class CircuitBreaker {
     }
   }
 
+  /** Runs the call whatever the state: one that goes well closes it. For calls that are seldom made, to hear when the trouble is over. */
+  protected async look<T>(call: () => Promise<T>, judge: (error: unknown) => Verdict): Promise<T> {
+    try {
+      const value = await call()
+      this.#succeeded()
+      return value
+    } catch (error) {
+      const verdict = judge(error)
+      if (verdict === 'trouble') this.#failed(false, error)
+      else if (verdict === 'alive') this.#succeeded()
+      throw error
+    }
+  }
+
   /** @returns whether this call is the probe of a half-open breaker. */
   #enter(): boolean {
     if (this.#openedAt === undefined) return false
