@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { parse } from 'yaml'
 import type { ServedMembers } from '#api'
 import { approve } from '#certificates'
+import { AUTHORITY_LOST } from '#model'
 import { certificateRequests } from '../../src/control/joining/certificate-request.ts'
 import { managedClusters } from '../../src/control/joining/members.ts'
 import { aMember, SomeMembers } from '../../src/pipeline/api/test/members.ts'
@@ -376,15 +377,17 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     const entries = page.locator('.attention > ul > li')
     await expect.poll(() => entries.count(), patient).toBe(1)
     await shown(entries.first()).toMatch(/2 members: certificates end soon and were not renewed.*first 3 d ago/s)
-    served.set([...names.map(lost), ...late])
+    const ended = { ...lost('ended'), reason: AUTHORITY_LOST }
+    served.set([...names.map(lost), ended, ...late])
     // Their clusters are old by then, too: still it is one line.
     hub.pass(3_600_000)
-    await shown(entries.first()).toMatch(/100 members lost: nothing is heard of them.*first 63 min ago/s)
-    await expect.poll(() => entries.count(), patient).toBe(2)
-    await entries.first().locator('summary').click()
-    await entries.first().getByRole('button', { name: 'all 100 in the table' }).click()
+    await shown(entries.first()).toMatch(/ended must join anew: .* authority of its certificate.*63 min ago/s)
+    await shown(entries.nth(1)).toMatch(/100 members lost: nothing is heard of them.*first 63 min ago/s)
+    await expect.poll(() => entries.count(), patient).toBe(3)
+    await entries.nth(1).locator('summary').click()
+    await entries.nth(1).getByRole('button', { name: 'all 100 in the table' }).click()
     await page.getByRole('heading', { level: 1, name: 'Members' }).waitFor()
-    await shown(page).toContain('100 of 102 members')
+    await shown(page).toContain('100 of 103 members')
     await page.goto(`${base}/members?q=renewBy%3E0s`)
     await expect.poll(() => rowNames(page), patient).toEqual(['north', 'south'])
   })

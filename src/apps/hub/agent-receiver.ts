@@ -5,9 +5,9 @@ import { generateServingCertificate } from '#apiserver'
 import type { SourceCatalog } from '#catalog'
 import { AgentCredentials, type AgentInstall, agentPlans, type Defaults, imageOf } from '#connections'
 import { AgentServer, type Agents, type HubTrust, type Ingester } from '#ingest'
-import { HubJoins, JoinTokens, Members } from '#joining'
+import { HubJoins, JoinTokens, lostAuthority, Members } from '#joining'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
-import { FleetError, minutes, type OwnerPlace, seconds, systemClock } from '#model'
+import { type ClusterName, FleetError, minutes, type OwnerPlace, seconds, systemClock } from '#model'
 import { type Metrics, retryForever } from '#runtime'
 import type { IngesterConfig } from './config-push.ts'
 import type { HubJoinsWiring } from './joins.ts'
@@ -103,6 +103,12 @@ export class AgentReceiver implements AsyncDisposable {
       this.#listeners.add(listener)
       return () => this.#listeners.delete(listener)
     },
+  }
+
+  /** Why the agent of a member would be refused, with what helps; undefined: it would not, or that is not known. */
+  async whyRefused(cluster: ClusterName): Promise<string | undefined> {
+    const member = this.#joins?.members.get(cluster)
+    return member && lostAuthority(member, await this.#options.joins?.trusted())
   }
 
   /** How agents are deployed on members. The address is known when the server listens. */

@@ -19,12 +19,15 @@ it('takes an authority of members for ended where another list says so, and not 
   const told: string[] = []
   const warn = (_: object, text: string) => void told.push(text)
   const logger = { ...silentLogger, warn } as unknown as HubLogger // it only warns
-  const { clientRoots } = joinsOnKubernetes({ hub, namespace: 'clusterpulse', record: async () => undefined, logger })
+  const record = async () => undefined
+  const { clientRoots, trusted } = joinsOnKubernetes({ hub, namespace: 'clusterpulse', record, logger })
   const later = async () => {
     vi.setSystemTime(Date.now() + 31_000)
     return (await clientRoots()).split('\n').filter(Boolean)
   }
   expect(await later()).toEqual(['API'])
+  // Nobody is told that theirs counts no more before they are all known.
+  expect(await trusted()).toBeUndefined()
   published.set('hub-authority', 'ONE\nTWO\n')
   expect(await later()).toEqual(['ONE', 'TWO', 'API'])
   published.delete('hub-authority')
@@ -34,6 +37,7 @@ it('takes an authority of members for ended where another list says so, and not 
   expect(told).toEqual([expect.stringContaining('clusterpulse/hub-authority says no more which authorities')])
   published.set('hub-authority', 'TWO\n')
   expect(await later()).toEqual(['TWO', 'API'])
+  expect(await trusted()).toMatch(/^TWO\s+API\s+$/)
 })
 
 it('knows for those who do not hold them which authorities have ended, by another list and by none', async () => {

@@ -11,6 +11,8 @@ import type { HubLogger } from './run.ts'
 export interface HubJoinsWiring {
   /** PEM of the authorities whose certificates members show; '': none yet */
   readonly clientRoots: () => Promise<string>
+  /** the same, where it is known which authorities these are; undefined: it is not yet, and nobody is told that theirs counts no more */
+  readonly trusted: () => Promise<string | undefined>
   /** told who joins and who leaves; resolves when it is written down */
   readonly record: (fact: JoinFact) => Promise<void>
   /** who signs what agents ask for; default: the API's own signer of clients */
@@ -50,9 +52,14 @@ export function joinsOnKubernetes({ hub, namespace, record, logger }: Kubernetes
     fault = unusableIn(map)
   })
   const ofApi = publishedRoots(hub, OF_API, logger)
+  const all = () => Promise.all([own(), ofApi()])
   return {
     signer: STREAM_SIGNER,
-    clientRoots: async () => (await Promise.all([own(), ofApi()])).join('\n'),
+    clientRoots: async () => (await all()).join('\n'),
+    trusted: async () => {
+      const roots = await all()
+      return roots.includes('') ? undefined : roots.join('\n')
+    },
     signingFault: async () => {
       await own()
       return fault

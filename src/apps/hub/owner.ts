@@ -171,6 +171,7 @@ export function createOwner(options: OwnerOptions): Owner {
             agents: receiver.get().agents,
             agentInstall: receiver.get().install(),
             credentials: receiver.get().credentials,
+            whyRefused: (cluster) => receiver.get().whyRefused(cluster),
           }),
           onRoleGaps: options.onRoleGaps,
           allowLocalKubeconfig: options.allowLocalKubeconfig,

@@ -191,6 +191,7 @@ export async function up({
     ...(config.members && {
       joins: {
         clientRoots: () => Promise.resolve(authority.get().pem),
+        trusted: () => Promise.resolve(authority.get().pem),
         record: recordedBy(keptIn(() => serve.audit())),
       },
     }),

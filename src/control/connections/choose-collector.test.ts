@@ -33,6 +33,7 @@ const inputs = (over: Partial<CollectorInputs> = {}): CollectorInputs => ({
   lastReadAt: undefined,
   hadAgent: false,
   formerAbsence: '',
+  refusal: '',
   awaySince: NOW,
   patienceMs: 10_000,
   isPulling: false,
@@ -158,6 +159,11 @@ describe('who reads a cluster', () => {
     const notSince = 'the agent has not connected to this hub since it started'
     expect(chooseCollector(inputs(former)).absence).toBe(`${notSince}, and was away before: the connection broke`)
     expect(chooseCollector(inputs({ ...former, formerAbsence: '' })).absence).toBe(notSince)
+    // It cannot come back by itself, however it went.
+    for (const over of [had, former])
+      expect(chooseCollector(inputs({ ...over, refusal: 'its authority is gone' })).absence).toBe(
+        'the agent is away: its authority is gone',
+      )
     expect(chooseCollector(inputs({ isReachable: false })).condition?.message).toContain('clusterpulse connect')
   })
 
@@ -188,6 +194,7 @@ describe('who reads a cluster', () => {
           lastReadAt: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
           hadAgent: fc.boolean(),
           formerAbsence: fc.constantFrom('', 'the connection broke'),
+          refusal: fc.constantFrom('', 'its authority is gone'),
           awaySince: fc.option(fc.integer({ min: 0, max: NOW }), { nil: undefined }),
           patienceMs: fc.constantFrom(10_000, 70_000),
           isPulling: fc.boolean(),

@@ -31,6 +31,8 @@ export interface CollectorInputs {
   readonly hadAgent: boolean
   /** why it was away when this life of the hub began; '': it was not, or for the hub's sake */
   readonly formerAbsence: string
+  /** why an agent that is away would be refused, and what helps; '': it would not */
+  readonly refusal: string
   /** since when no agent delivers, as far as the hub was there to see; undefined while one does */
   readonly awaySince: number | undefined
   /** how long the agent may be away before it is lost, ms */
@@ -148,7 +150,7 @@ function delivering(facts: AgentFacts | undefined): CollectorCondition {
 
 /** Why no agent delivers; what follows from that is added. */
 function absence(
-  { facts, hadAgent, formerAbsence, tokenSharedWith }: CollectorInputs,
+  { facts, hadAgent, formerAbsence, refusal, tokenSharedWith }: CollectorInputs,
   silent: boolean,
 ): (then: string) => CollectorCondition {
   const said = (reason: string, message: string) => (then: string) => ({
@@ -164,6 +166,7 @@ function absence(
   // Our own agents show a token that is made for their connection alone.
   const isOwnAgent = facts !== undefined && facts.method !== 'connection-token'
   if (tokenSharedWith.length > 0 && !isOwnAgent) return said('TokenShared', sharing(tokenSharedWith))
+  if (refusal !== '') return said('AgentAway', `the agent is away: ${refusal}`)
   if (facts) return said('AgentAway', `the agent is away${facts.reason ? `: ${facts.reason}` : ''}`)
   const before = formerAbsence === '' ? '' : `, and was away before: ${formerAbsence}`
   if (hadAgent) return said('AgentAway', `the agent has not connected to this hub since it started${before}`)

@@ -58,6 +58,8 @@ export interface ConnectionsOptions {
   readonly allowLocalKubeconfig?: boolean
   /** the live streams; absent: this hub receives no agents, and every cluster is pulled */
   readonly agents?: Agents
+  /** why the agent of a cluster would be refused, with what helps; undefined: it would not, or that is not known */
+  readonly whyRefused?: (cluster: ClusterName) => Promise<string | undefined>
   /** how agents are deployed on members; absent: they are installed by hand only */
   readonly agentInstall?: AgentInstall
   /** for the tokens of deployed agents; without it none is deployed */
@@ -178,6 +180,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
     state,
     collectors,
     ...(agents && { agents }),
+    ...(options.whyRefused && { whyRefused: options.whyRefused }),
     installer,
     tokenSharedWith: (cluster) => options.credentials?.sharedWith(cluster) ?? [],
     ...(sources && {

@@ -55,6 +55,8 @@ export interface ReconcilerOptions {
   readonly agents?: Agents
   /** other connections whose collectors show the token of this one's Secret */
   readonly tokenSharedWith?: (cluster: ClusterName) => readonly string[]
+  /** why the agent of a cluster would be refused, with what helps; undefined: it would not, or that is not known */
+  readonly whyRefused?: (cluster: ClusterName) => Promise<string | undefined>
   /** brings agents to members and takes them away */
   readonly installer: AgentInstaller
   /** the collectors of rows that a round of this cluster makes as well; default none */
@@ -270,7 +272,8 @@ export class ConnectionReconciler implements Reconciler {
     const { connection, settings, fault } = readConnection(object, defaults, agents !== undefined)
     const endpoint: Endpoint = fault ?? (await this.#endpoint(connection, signal))
     if ('access' in endpoint) visit.access = endpoint.access
-    const choice = this.#decide(cluster, connection, settings, visit)
+    const refusal = agents?.facts(cluster)?.connected ? undefined : await this.#options.whyRefused?.(cluster)
+    const choice = this.#decide(cluster, connection, settings, { visit, refusal: refusal ?? '' })
     const trouble = this.#options.pulses.takeTrouble(cluster)
     const look: Look = { object, connection, cluster, settings, choice, endpoint, startedAt, seen, trouble }
     const unknown = await this.#connect(look, signal)
@@ -282,7 +285,12 @@ export class ConnectionReconciler implements Reconciler {
     return this.#leaveToAgent(look, visit, signal)
   }
 
-  #decide(cluster: ClusterName, { spec }: ClusterConnection, { facts }: Settings, visit: Visit): CollectorChoice {
+  #decide(
+    cluster: ClusterName,
+    { spec }: ClusterConnection,
+    { facts }: Settings,
+    { visit, refusal }: { readonly visit: Visit; readonly refusal: string },
+  ): CollectorChoice {
     const { agents, state, clock } = this.#options
     const now = clock.now()
     const known = state.cluster(cluster)
@@ -305,6 +313,7 @@ export class ConnectionReconciler implements Reconciler {
       lastReadAt: (known?.status.before ?? known?.status)?.checkedAt ?? undefined,
       hadAgent: agent !== undefined || Boolean(known?.agent),
       formerAbsence: absenceOf(known?.agent),
+      refusal,
       awaySince: visit.awaySince,
       patienceMs: patienceOf(agent, known?.agent),
       isPulling: visit.isPulling,

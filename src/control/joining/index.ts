@@ -21,6 +21,6 @@ export {
   type ObservedWrite,
   type RefusedRequest,
 } from './member-writes.ts'
-export { hasCertificate, Members, managedClusterOf, managedClusters } from './members.ts'
+export { hasCertificate, lostAuthority, Members, managedClusterOf, managedClusters } from './members.ts'
 export { auditEntryOf, type JoinFact } from './record.ts'
 export { RequestIndex } from './request-index.ts'

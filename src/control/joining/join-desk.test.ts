@@ -16,6 +16,7 @@ import { HubJoins } from './join-desk.ts'
 import {
   CERTIFICATES_ANNOTATION,
   certificatesOf,
+  lostAuthority,
   type Members,
   managedClusterOf,
   managedClusters,
@@ -802,8 +803,13 @@ describe('a hub whose CA was replaced', () => {
   }
 
   it('without an overlap says to its members what helps', async () => {
-    const { asked } = renewal(await aMember())
-    const other = deskWith((await TestAuthority.make('another')).pem)
+    const member = await aMember()
+    const { asked } = renewal(member)
+    const { pem } = await TestAuthority.make('another')
+    const other = deskWith(pem)
+    const why = (roots: string | undefined) => lostAuthority(hub.members.get(member.name)!, roots)
+    expect([why(hub.authority.pem), why(undefined)]).toEqual([undefined, undefined])
+    expect(why(pem)).toMatch(/authority that this hub no longer has; .*join anew.*`clusterpulse connect/)
     expect(await told(other, asked)).toEqual([over('join_refused', /replaced without an overlap.*join anew.*restore/)])
     await other.desk[Symbol.asyncDispose]()
   })

@@ -133,6 +133,16 @@ export function isNewerThanKnown(member: ManagedCluster, issuedAt: number): bool
   return certificatesOf(member).length > 0 && newest !== null && issuedAt > newest.from
 }
 
+/**
+ * Why the agent of a member is refused whose newest certificate is of an authority that was ended, or lost, with what helps; undefined: it is not.
+ * @param roots as for `hasCertificate`
+ */
+export function lostAuthority(member: ManagedCluster, roots: string | undefined): string | undefined {
+  const { name } = member.metadata
+  const isLost = certificatesOf(member).length > 0 && !hasCertificate(member, roots)
+  return isLost ? `its certificate is of an authority that this hub no longer has; ${joinAnew(name)}` : undefined
+}
+
 /** Whether it is accepted, and by which certificates. */
 const accessOf = ({ spec, metadata }: ManagedCluster): string =>
   `${spec?.hubAcceptsClient} ${metadata.annotations?.[CERTIFICATES_ANNOTATION]}`

@@ -216,8 +216,8 @@ const namesAtMost = 40
 const memberWords = {
   'locked-out': {
     need: 'unhealthy',
-    one: 'locked out: the hub no longer has the authority of its certificate; let it join anew',
-    many: 'members locked out: the hub no longer has the authority of their certificates; let them join anew',
+    one: 'must join anew: the hub no longer has the authority of its certificate',
+    many: 'members must join anew: the hub no longer has the authority of their certificates',
   },
   lost: { need: 'unhealthy', one: 'lost: nothing is heard of it', many: 'members lost: nothing is heard of them' },
   unreachable: {

@@ -59,7 +59,7 @@ export function MemberPage({ name }: { name: string }): ReactNode {
         <>
           {(isEnded(member) || isLockedOut(member) || hasTwoAgents(member)) && member.message !== '' && (
             <p className="notice is-unknown" role="status">
-              <Jointed text={member.message} />
+              <Jointed text={beginningSentence(member.message)} />
             </p>
           )}
           {listed.state === 'here' && <NotUpdated problem={listed.problem} onRetry={listed.again} />}

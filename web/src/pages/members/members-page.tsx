@@ -42,7 +42,7 @@ const columns: readonly Column<Member>[] = [
   {
     id: 'state',
     header: 'State',
-    width: 174,
+    width: 196,
     value: stateText,
     order: severityOfMember,
     cell: (member) => (
