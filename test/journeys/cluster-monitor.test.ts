@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKubeClient, type KubeClient, type KubeObject, type Resource } from '#kube'
+import { kubeconfigOf } from '#simulator'
 import { tokenOf, useMonitor } from '../monitor-client.ts'
 import { clusterpulse, type Running } from '../process.ts'
 import { noRealApiServer, type RealApiServer, startRealApiServer } from '../real-apiserver.ts'
@@ -9,6 +11,8 @@ import { fillWithTenants, tenant } from '../tenants.ts'
 
 const secret = 'what the auth service signs with'
 const SLOW_MS = 240_000
+/** Rounds are half a minute apart. */
+const SOON = { timeout: 20_000, interval: 100 }
 const missing = process.env.CI_REQUIRE_ALL === '1' ? undefined : noRealApiServer()
 
 let folder: string
@@ -74,10 +78,42 @@ describe('the command cluster-monitor', () => {
   )
 })
 
+const resourceOf = (group: string, version: string, plural: string, kind: string, namespaced = false): Resource => ({
+  ...{ group, version, plural, kind, namespaced },
+})
+const core = (plural: string, kind: string, namespaced = false) => resourceOf('', 'v1', plural, kind, namespaced)
+const rbac = (plural: string, kind: string) => resourceOf('rbac.authorization.k8s.io', 'v1', plural, kind)
+const [nodes, namespaces, pods] = [core('nodes', 'Node'), core('namespaces', 'Namespace'), core('pods', 'Pod', true)]
+const measuredPods = resourceOf('metrics.k8s.io', 'v1beta1', 'pods', 'PodMetrics', true)
+
+/** An account with the role that the original is deployed with. @returns its kubeconfig */
+async function originalAccount(admin: KubeClient, { access }: RealApiServer): Promise<string> {
+  const name = 'cluster-monitor'
+  const verbs = ['get', 'list']
+  await admin.create(core('serviceaccounts', 'ServiceAccount', true), { metadata: { name, namespace: 'default' } })
+  await admin.create(rbac('clusterroles', 'ClusterRole'), {
+    metadata: { name },
+    rules: [
+      { apiGroups: [''], resources: ['nodes', 'nodes/proxy', 'pods', 'namespaces'], verbs },
+      { apiGroups: ['metrics.k8s.io'], resources: ['nodes', 'pods'], verbs },
+    ],
+  })
+  await admin.create(rbac('clusterrolebindings', 'ClusterRoleBinding'), {
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    subjects: [{ kind: 'ServiceAccount', name, namespace: 'default' }],
+  })
+  const path = `/api/v1/namespaces/default/serviceaccounts/${name}/token`
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } }
+  const { status } = (await admin.request('POST', path, { body })) as { status: { token: string } }
+  return kubeconfigOf([{ name, url: access.server, caPem: access.ca ?? '', token: status.token }])
+}
+
 describe.skipIf(missing !== undefined)(
   `on a real kube-apiserver${missing === undefined ? '' : ` (not run: ${missing})`}`,
   () => {
     let server: RealApiServer
+    let admin: KubeClient
 
     beforeAll(async () => {
       const real = await startRealApiServer()
@@ -85,18 +121,23 @@ describe.skipIf(missing !== undefined)(
       server = real
       writeFileSync(inFolder('real'), server.kubeconfig)
       await fillWithTenants(server.access)
+      admin = createKubeClient(server.access)
+      writeFileSync(inFolder('original'), await originalAccount(admin, server))
     }, SLOW_MS)
-    afterAll(() => server?.stop())
+    afterAll(async () => {
+      await admin?.[Symbol.asyncDispose]()
+      await server?.stop()
+    })
 
     it(
-      'the command passes, tenants and all',
+      'the command passes, tenants and all, with no right more than the original has; what moves is told at the next refresh',
       async () => {
         const flags = ['-addr', '127.0.0.1:0', '-refresh', '1s', '-nats', '']
-        const url = await addressOf(run(['cluster-monitor', ...flags, '--kubeconfig', inFolder('real')]))
+        const url = await addressOf(run(['cluster-monitor', ...flags, '--kubeconfig', inFolder('original')]))
         await useMonitor({ url, secret, tenant, hasSystem: true })
-        const admin = tokenOf({ is_admin: true }, secret)
-        const ask = async (path: string) =>
-          (await (await fetch(url + path, { headers: { authorization: `Bearer ${admin}` } })).json()) as Record<
+        const root = tokenOf({ is_admin: true }, secret)
+        const ask = async (path: string, token = root) =>
+          (await (await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })).json()) as Record<
             string,
             never[]
           >
@@ -117,20 +158,36 @@ describe.skipIf(missing !== undefined)(
             ],
           },
         ])
-        const pods = (await ask('/pod-metrics')).pods as unknown as {
-          namespace: string
-          name: string
-          node: string
-          cpu_usage: number
-        }[]
-        expect(pods.map(({ namespace }) => namespace)).not.toContain('kube-system')
-        const placed = pods.filter(({ name }) => name === 'container').map(({ namespace, node }) => [namespace, node])
+        type Pod = { namespace: string; name: string; node: string; cpu_usage: number }
+        const podsOf = async (token = root) => (await ask('/pod-metrics', token)).pods as unknown as Pod[]
+        const shown = await podsOf()
+        expect(shown.map(({ namespace }) => namespace)).not.toContain('kube-system')
+        const placed = shown.filter(({ name }) => name === 'container').map(({ namespace, node }) => [namespace, node])
         expect(placed).toEqual([
           ['compute-ab3de6-00000001', 'n1'],
           ['compute-ab3de6-00000002', 'n2'],
           ['compute-other1-00000003', 'n1'],
         ])
-        expect(pods.find(({ namespace }) => namespace === 'core')?.cpu_usage).toBe(1_000_000 + 250_000_000)
+        expect(shown.find(({ namespace }) => namespace === 'core')?.cpu_usage).toBe(1_000_000 + 250_000_000)
+
+        // One after the other: of rounds each would need its own.
+        const nodesNow = async () => (await ask('/cluster-info')).nodes as unknown as KubeObject[]
+        const pressed = { conditions: [{ type: 'MemoryPressure', status: 'True' }] }
+        await admin.patch(nodes, { name: 'n1' }, { status: pressed }, { kind: 'merge', subresource: 'status' })
+        await expect.poll(async () => (await nodesNow())[0], SOON).toMatchObject(pressed)
+        const lateNode = async () => (await podsOf()).find(({ name }) => name === 'late')?.node
+        const late = { metadata: { name: 'late', namespace: 'core' } }
+        await admin.create(measuredPods, { ...late, containers: [{ name: 'a', usage: { cpu: '1m', memory: '1Mi' } }] })
+        await expect.poll(lateNode, SOON).toBe('')
+        await admin.create(pods, { ...late, spec: { nodeName: 'n1', containers: [{ name: 'a', image: 'a' }] } })
+        await expect.poll(lateNode, SOON).toBe('n1')
+        const other = tokenOf({ user_id: 'Zz9zZ9' }, secret)
+        expect(await podsOf(other)).toEqual([])
+        const owned = { metadata: { labels: { 'user-id': 'Zz9zZ9' } } }
+        await admin.patch(namespaces, { name: 'compute-other1-00000003' }, owned, { kind: 'merge' })
+        await expect.poll(() => podsOf(other), SOON).toHaveLength(1)
+        await admin.delete(nodes, { name: 'n2' })
+        await expect.poll(async () => (await nodesNow()).length, SOON).toBe(1)
       },
       SLOW_MS,
     )

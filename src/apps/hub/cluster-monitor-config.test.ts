@@ -23,7 +23,10 @@ describe('the flags of cluster-monitor', () => {
       allNamespaces: false,
       defaultCluster: 'local-cluster',
     })
-    expect(config.collection).toMatchObject({ usageRefreshMs: 5000, kubelets: 'proxy' })
+    expect(config.collection).toMatchObject({
+      ...{ usageRefreshMs: 5000, retryMs: 5000, kubelets: 'proxy' },
+      relisting: { everyMs: 5000, resources: ['nodes', 'namespaces', 'pods'] },
+    })
     expect(config.publish?.nats.servers).toEqual([{ host: 'nats', port: 4222, tls: false }])
     expect(config.publish?.isNamespaceWanted?.('kube-system')).toBe(false)
   })

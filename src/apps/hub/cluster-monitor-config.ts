@@ -41,6 +41,7 @@ const UNIT_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-
 const LEAST_ROUND_MS = 30_000
 const LEAST_REFRESH_MS = 100
 const LEAST_PUBLISH_MS = 1000
+const LEAST_RETRY_MS = 1000
 const NATS = 'nats://nats:4222'
 
 /** Reads `5s`, `1m30s`, `1.5h` as the original's flags take them. @returns ms; undefined where it is none */
@@ -95,6 +96,9 @@ function describe(read: ConfigReader, flags: ClusterMonitorFlags): ClusterMonito
       operatorScanIntervalMs: 3_600_000,
       resources: resources.filter(({ typeName }) => typeName === 'pods'),
       usageRefreshMs: periodMs,
+      retryMs: Math.max(LEAST_RETRY_MS, periodMs),
+      // The original has no watches, nor its role the right to one.
+      relisting: { everyMs: periodMs, resources: ['nodes', 'namespaces', 'pods'] },
       // The role that the original is deployed with allows this way and no other.
       kubelets: askedKubelets(read, 'proxy'),
       connectTimeoutMs: 10_000,

@@ -1,5 +1,5 @@
 import type { AuditConfig } from '#audit'
-import { isKubeletWay, type KubeletWay, kubeletWays, MAX_WATCHES } from '#collect'
+import { isKubeletWay, type KubeletWay, kubeletWays, MAX_WATCHES, type Relisting } from '#collect'
 import type { BuiltInResource } from '#metricsource'
 import type { ResourceListSettings } from '#model'
 import { resources } from '#resources'
@@ -32,6 +32,10 @@ export interface CollectionConfig {
   readonly resources: readonly BuiltInResource[]
   /** time between two readings of what nodes and pods use, where somebody looks */
   readonly usageRefreshMs: number
+  /** a cluster in trouble is asked again after so long; absent: as others are, once or twice a minute */
+  readonly retryMs?: number
+  /** what is listed between rounds as well where it cannot be watched; absent: nothing */
+  readonly relisting?: Relisting
   /** how kubelets are asked for disks; undefined: not at all */
   readonly kubelets: KubeletWay | undefined
   readonly connectTimeoutMs: number

@@ -111,16 +111,21 @@ export function createOwner(options: OwnerOptions): Owner {
     waited.abort()
     return opened
   })
+  const { kubelets, retryMs } = collection
   const clients = part('clients', () =>
     Promise.resolve(
-      new ClientPool({ outbound: new OutboundGuard({ use: 'member', allow: collection.outboundAllow }) }),
+      new ClientPool({
+        outbound: new OutboundGuard({ use: 'member', allow: collection.outboundAllow }),
+        ...(retryMs !== undefined && { breaker: { recoveryMs: retryMs } }),
+      }),
     ),
   )
-  const { kubelets } = collection
   const defaults = (): Defaults => ({
     intervalMs: collection.intervalMs,
     timeoutMs: collection.connectTimeoutMs,
     operatorScanIntervalMs: collection.operatorScanIntervalMs,
+    ...(retryMs !== undefined && { retryMs }),
+    ...(collection.relisting && { relisting: collection.relisting }),
     resources: collection.resources,
     ...(collection.readOnlyMembers && { readOnlyMembers: true }),
     usage: {

@@ -77,6 +77,8 @@ describe('settingsOf', () => {
     expect(nextRoundMs(30_000, false, 40_000)).toBe(1_000)
     expect(nextRoundMs(30_000, true, 4_000)).toBe(30_000)
     expect(nextRoundMs(600_000, true, 4_000)).toBe(60_000)
+    expect(nextRoundMs(30_000, true, 4_000, 1_000)).toBe(1_000)
+    expect(nextRoundMs(30_000, false, 4_000, 1_000)).toBe(26_000)
   })
 })
 

@@ -218,13 +218,14 @@ export class ConnectionReconciler implements Reconciler {
   }
 
   #newVisit(name: string): Visit {
-    const { collectors, turn, clock, logger, watches, ingester } = this.#options
+    const { collectors, turn, clock, logger, watches, ingester, defaults } = this.#options
+    const { relisting } = defaults
     const cluster = parseClusterName(name)
     const onStep = async (step: Batch) => {
       if (this.isLeft(cluster)) return
       await ingester.accept({ batch: { ...step, sequence: ingester.nextSequence(cluster) } })
     }
-    const live = watches && { onStep, watches }
+    const live = watches && { onStep, watches, ...(relisting && { relisting }) }
     return {
       running: undefined,
       access: undefined,
@@ -279,7 +280,7 @@ export class ConnectionReconciler implements Reconciler {
     const unknown = await this.#connect(look, signal)
     if (unknown) {
       await this.#write(look, unknown, undefined)
-      return againAfter(nextRoundMs(settings.facts.intervalMs, true, 0))
+      return againAfter(nextRoundMs(settings.facts.intervalMs, true, 0, defaults.retryMs))
     }
     if (fault || choice.by === 'hub') return this.#pull(look, visit, signal)
     return this.#leaveToAgent(look, visit, signal)
@@ -330,7 +331,7 @@ export class ConnectionReconciler implements Reconciler {
 
   /** Reads the cluster from here. */
   async #pull(look: Look, visit: Visit, signal: AbortSignal): Promise<Outcome> {
-    const { sources, clock, onRound } = this.#options
+    const { sources, clock, onRound, defaults } = this.#options
     const { cluster, settings, endpoint, object, choice, startedAt, trouble } = look
     const { intervalMs } = settings.facts
     visit.isReading = true
@@ -357,7 +358,8 @@ export class ConnectionReconciler implements Reconciler {
     await this.#write(look, shownEnd, batch, installed)
     const tookMs = elapsedMs(clock, startedAt)
     onRound(shownEnd.kind === 'collected' ? 'collected' : 'failed', tookMs)
-    return againAfter(nextRoundMs(intervalMs, shownEnd.kind === 'failed' || refusal !== undefined, tookMs))
+    const isFailed = shownEnd.kind === 'failed' || refusal !== undefined
+    return againAfter(nextRoundMs(intervalMs, isFailed, tookMs, defaults.retryMs))
   }
 
   /** Says so where the first look takes long: most say more in a moment, and a status costs as much as a look. */

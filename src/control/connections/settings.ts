@@ -1,5 +1,5 @@
 import type { UsageRates } from '#attention'
-import type { KubeletWay } from '#collect'
+import type { KubeletWay, Relisting } from '#collect'
 import type { ClusterConnection, ClusterConnectionSpec } from '#kinds'
 import type { BuiltInResource } from '#metricsource'
 import type { ConnectionFacts } from '#model'
@@ -10,6 +10,10 @@ export interface Defaults {
   readonly intervalMs: number
   readonly timeoutMs: number
   readonly operatorScanIntervalMs: number
+  /** a round that failed is made again after so long at the most; default 60 s */
+  readonly retryMs?: number
+  /** what is listed between rounds as well where it cannot be watched; default: nothing */
+  readonly relisting?: Relisting
   /** kinds of rows, compiled in, that are read of every cluster; default none */
   readonly resources?: readonly BuiltInResource[]
   /** nothing is changed on members: no agent is deployed there, kept or removed */
@@ -31,7 +35,7 @@ export interface UsageDefaults {
 export const MIN_INTERVAL_S = 30
 /** Shortest limit of one request, seconds; less is raised to it. */
 export const MIN_TIMEOUT_S = 5
-const MAX_FAILURE_INTERVAL_MS = seconds(60)
+const RETRY_MS = seconds(60)
 
 /** What follows from the spec alone. */
 export interface Settings {
@@ -92,8 +96,6 @@ function atLeast(name: string, written: number | undefined, min: number, default
 }
 
 /** When the next round begins, counted from the end of this one: the interval from start to start; sooner after a failure. */
-export function nextRoundMs(intervalMs: number, failed: boolean, tookMs: number): number {
-  return failed
-    ? Math.min(intervalMs, MAX_FAILURE_INTERVAL_MS)
-    : Math.max(intervalMs - tookMs, Math.min(intervalMs, 1000))
+export function nextRoundMs(intervalMs: number, failed: boolean, tookMs: number, retryMs = RETRY_MS): number {
+  return failed ? Math.min(intervalMs, retryMs) : Math.max(intervalMs - tookMs, Math.min(intervalMs, 1000))
 }

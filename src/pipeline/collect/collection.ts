@@ -158,7 +158,7 @@ function isSameTable(told: WholePart, part: WholePart): boolean {
   if (told.outcome !== 'complete' || part.outcome !== 'complete') return false
   const { rows, truncated, errorCount, errors } = part
   return (
-    told.rows === rows &&
+    rows.equals(told.rows) &&
     told.truncated === truncated &&
     told.errorCount === errorCount &&
     sameJson(told.errors, errors)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type ApiObject, ApiServer, listenApi } from '#apiserver'
-import { createKubeClient, type KubeClient, KubeError, type Resource, type WatchOptions } from '#kube'
+import { createKubeClient, type KubeClient, KubeError, type KubeObject, type Resource, type WatchOptions } from '#kube'
 import { type Batch, type ClusterState, parseClusterName, systemClock } from '#model'
 import { resources } from '#resources'
 import { silentLogger } from '#runtime'
@@ -9,6 +9,7 @@ import { applyRecord } from '#state'
 import { until } from '../../platform/kube/testing/scripted-server.ts'
 import { VirtualTime } from '../agent/testing/virtual-time.ts'
 import { collectors } from './index.ts'
+import type { Relisting } from './mirror.ts'
 import { Rounds } from './rounds.ts'
 import { fakeCluster } from './testing/fake-cluster.ts'
 import { WatchBudget } from './watch-budget.ts'
@@ -108,7 +109,10 @@ const aPod = (name: string, over: { readonly node?: string; readonly phase?: str
   status: { phase: over.phase ?? 'Running' },
 })
 
-function aReader(kube: KubeClient, over: { readonly budget?: WatchBudget; readonly clock?: VirtualTime } = {}) {
+function aReader(
+  kube: KubeClient,
+  over: { readonly budget?: WatchBudget; readonly clock?: VirtualTime; readonly relisting?: Relisting } = {},
+) {
   const hub = new Hub()
   const clock = over.clock ?? systemClock
   const watches = over.budget ?? new WatchBudget()
@@ -122,7 +126,7 @@ function aReader(kube: KubeClient, over: { readonly budget?: WatchBudget; readon
     collectors,
     clock,
     logger: silentLogger,
-    live: { onStep, watches },
+    live: { onStep, watches, ...(over.relisting && { relisting: over.relisting }) },
   })
   closing.push({ [Symbol.asyncDispose]: () => rounds.leave() })
   let count = 0
@@ -297,6 +301,41 @@ describe('what moves', () => {
   })
 })
 
+const aNamespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+
+/** A cluster that may be listed and not watched, and whose lists a test may hold up. */
+function unwatchable() {
+  const time = new VirtualTime(1_000_000)
+  const objects: Record<string, readonly KubeObject[] | KubeError> = {
+    nodes: [aNode('n1')],
+    pods: [aPod('a')],
+    namespaces: [aNamespace('shop')],
+    deployments: [],
+  }
+  let held: { readonly plural: string; readonly until: Promise<void> } | undefined
+  const onPage = (plural: string) => {
+    const waiting = held?.plural === plural ? held.until : undefined
+    held = waiting ? undefined : held
+    return waiting
+  }
+  const world = counted(fakeCluster({ objects, onPage }))
+  world.spoil = () => Promise.reject(new KubeError('forbidden', 'no watch for you'))
+  return {
+    ...{ kube: world.kube, lists: world.lists, time, objects },
+    /** The next list of these waits. @returns lets it go on */
+    hold(plural: string): () => void {
+      let go: (() => void) | undefined
+      const until = new Promise<void>((resolve) => {
+        go = resolve
+      })
+      held = { plural, until }
+      return () => go?.()
+    },
+  }
+}
+
+const relisting: Relisting = { everyMs: 1000, resources: ['nodes', 'namespaces', 'pods'] }
+
 describe('a watch that is no good', () => {
   it('for want of the right: the read is polled with every round, which says why, and is tried again when roles may be mended', async () => {
     const time = new VirtualTime(1_000_000)
@@ -319,6 +358,72 @@ describe('a watch that is no good', () => {
     await round()
     await settled()
     expect(world.watches.filter((plural) => plural === 'pods')).toHaveLength(2)
+  })
+
+  it('for want of the right: where it is to be listed between rounds, what moved is a step at the next tick', async () => {
+    const { kube, time, objects, lists } = unwatchable()
+    const { hub, round, rounds } = aReader(kube, { clock: time, relisting })
+    await round()
+    await settled()
+    expect(rounds.polled()).toContain('pods: the role lacks watch on pods')
+    const tick = async () => {
+      const before = lists.length
+      await time.advance(1000, settled)
+      return lists.slice(before).toSorted()
+    }
+    expect(await tick()).toEqual(['namespaces', 'nodes', 'pods'])
+    expect(hub.steps).toEqual([])
+    objects.nodes = [aNode('n1', 'False'), aNode('n2')]
+    objects.pods = [aPod('a', { node: 'n2' }), aPod('b')]
+    objects.namespaces = [{ ...aNamespace('shop'), metadata: { name: 'shop', labels: { 'user-id': 'me' } } }]
+    await tick()
+    await time.advance(200, settled)
+    expect(hub.node('n1')?.ready).toBe('notReady')
+    expect(hub.rowsOf('pods')?.size).toBe(2)
+    expect(hub.state?.parts.namespace?.items.get('shop')?.labels).toEqual({ 'user-id': 'me' })
+    objects.nodes = [aNode('n2')]
+    await tick()
+    await time.advance(200, settled)
+    expect(hub.node('n1')).toBeUndefined()
+    const told = hub.steps.length
+    await tick()
+    await time.advance(200, settled)
+    expect(hub.steps).toHaveLength(told)
+    await rounds.leave()
+    expect(await tick()).toEqual([])
+  })
+
+  it('for want of the right: a list that takes longer than a tick is alone, and one that a round begins takes its place', async () => {
+    const { kube, time, objects, lists, hold } = unwatchable()
+    const { hub, round } = aReader(kube, { clock: time, relisting })
+    await round()
+    await settled()
+    const pods = () => lists.filter((plural) => plural === 'pods').length
+    const before = pods()
+    const go = hold('pods')
+    await time.advance(5000, settled)
+    expect(pods()).toBe(before + 1)
+    objects.pods = [aPod('a'), aPod('b')]
+    await round()
+    expect(hub.rowsOf('pods')?.size).toBe(2)
+    go()
+    await time.advance(300, settled)
+    expect(hub.rowsOf('pods')?.size).toBe(2)
+    await time.advance(1000, settled)
+    expect(pods()).toBe(before + 3)
+  })
+
+  it('for want of the right: a list between rounds that fails takes nothing away, and the next one goes on', async () => {
+    const { kube, time, objects } = unwatchable()
+    const { hub, round } = aReader(kube, { clock: time, relisting })
+    await round()
+    await settled()
+    Object.assign(objects, { pods: new KubeError('server', 'it failed'), nodes: [aNode('n1', 'False')] })
+    await time.advance(1200, settled)
+    expect([hub.rowsOf('pods')?.size, hub.node('n1')?.ready]).toEqual([1, 'notReady'])
+    objects.pods = [aPod('a'), aPod('b')]
+    await time.advance(1200, settled)
+    expect(hub.rowsOf('pods')?.size).toBe(2)
   })
 
   it('whose version is gone again and again: it is listed once a minute at most, and what is known keeps its age meanwhile', async () => {

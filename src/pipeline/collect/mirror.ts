@@ -1,10 +1,13 @@
 import { setMaxListeners } from 'node:events'
+import type { KubeClient } from '#kube'
 import { type Batch, type Clock, type ClusterName, FleetError, type RowsPart, type Source } from '#model'
 import type { Logger } from '#runtime'
 import { Collection, giveAll, type Reading, type WholePart, wantingOf } from './collection.ts'
 import { WorkCost } from './cost.ts'
+import { endingWith } from './ending.ts'
 import { Following, nameOf } from './following.ts'
 import { poll } from './poll.ts'
+import { nextOnGrid } from './schedule.ts'
 import { setsOf, stepOf } from './steps.ts'
 import type { Collector, FoldContext, Read, ReadEvent } from './types.ts'
 import type { WatchBudget } from './watch-budget.ts'
@@ -16,6 +19,13 @@ const AT_ONCE_MS = 10
 /** What changes all the time is told less often the more it costs: so many times what making it took. */
 const PAUSE_PER_COST = 4
 
+/** What could be followed and is polled is listed at a pace of its own, as somebody waits for it. */
+export interface Relisting {
+  readonly everyMs: number
+  /** as roles write them, such as `deployments.apps` */
+  readonly resources: readonly string[]
+}
+
 export interface MirrorOptions {
   readonly cluster: ClusterName
   /** of the steps */
@@ -26,6 +36,8 @@ export interface MirrorOptions {
    */
   readonly onStep: (step: Batch) => Promise<void>
   readonly watches: WatchBudget
+  /** what is listed between rounds as well; absent: nothing */
+  readonly relisting?: Relisting
   readonly clock: Clock
   readonly random: () => number
   readonly logger: Logger
@@ -33,8 +45,8 @@ export interface MirrorOptions {
 
 /**
  * What a cluster holds, as far as collectors want it: their folds stay open from round to round. A read with the verb `watch` is
- * listed once and followed from there, for all folds that want it; the others are polled by rounds. What moves between two rounds
- * becomes a step.
+ * listed once and followed from there, for all folds that want it; the others are polled by rounds, and between them where that is
+ * wanted. What moves between two rounds becomes a step.
  */
 export class Mirror {
   readonly #options: MirrorOptions
@@ -44,6 +56,11 @@ export class Mirror {
   readonly #followings = new Map<Read, Following>()
   /** what was given of these is half of the truth now */
   readonly #listing = new Set<Read>()
+  /** lists between two rounds that are under way */
+  readonly #relists = new Map<Read, { readonly end: AbortController; readonly done: Promise<void> }>()
+  #relisting: Promise<void> | undefined
+  /** of the newest round */
+  #kube: KubeClient | undefined
   readonly #leaving = new AbortController()
   /** before the first round there is nothing that steps could begin at */
   #isHeld = true
@@ -77,6 +94,9 @@ export class Mirror {
 
   /** Makes every read of these current, all at the same time; what is followed is not read. None of them fails. */
   read(collectors: readonly Collector[], reading: Reading): ReadonlyMap<Read, Promise<void>> {
+    this.#kube = reading.kube
+    const { relisting } = this.#options
+    if (relisting) this.#relisting ??= this.#relistEvery(relisting.everyMs)
     for (const collector of collectors) this.#collections.get(collector)?.begin()
     const wanted = new Set(collectors.flatMap(({ reads }) => reads))
     return new Map(
@@ -125,6 +145,8 @@ export class Mirror {
   async leave(): Promise<void> {
     this.#leaving.abort()
     await Promise.all([...this.#followings.values()].map((following) => following.left()))
+    await this.#relisting
+    await Promise.all([...this.#relists.values()].map(({ done }) => done))
     await this.#telling
   }
 
@@ -135,8 +157,11 @@ export class Mirror {
     const following = new Following(read, {
       give: (event) => this.#give(read, event),
       onListing: (isListing) => {
-        if (isListing) this.#listing.add(read)
-        else this.#listing.delete(read)
+        if (isListing) {
+          this.#listing.add(read)
+          // It would be the older of the two.
+          this.#relists.get(read)?.end.abort()
+        } else this.#listing.delete(read)
         this.#tellSoon()
       },
       watches,
@@ -150,9 +175,47 @@ export class Mirror {
 
   /** Given when it is whole: what others make of it meanwhile lacks nothing. */
   async #poll(read: Read, reading: Reading): Promise<void> {
+    for (const event of await this.#listed(read, reading)) this.#give(read, event)
+  }
+
+  async #listed(read: Read, reading: Reading): Promise<readonly ReadEvent[]> {
     const events: ReadEvent[] = []
     await poll(read, { ...reading, take: (event) => events.push(event) > 0 })
-    for (const event of events) this.#give(read, event)
+    return events
+  }
+
+  /** Each read for itself, on one grid: a list that takes long leaves out the places it covers. */
+  async #relistEvery(everyMs: number): Promise<void> {
+    const { clock } = this.#options
+    const { signal } = this.#leaving
+    const anchor = clock.now()
+    while (!signal.aborted) {
+      const now = clock.now()
+      await clock.sleep(nextOnGrid(anchor, everyMs, now) - now, signal)
+      for (const read of this.#followings.keys()) if (this.#isRelisted(read)) this.#relist(read)
+    }
+  }
+
+  #isRelisted(read: Read): boolean {
+    const { resource } = read
+    const isWanted = resource && this.#options.relisting?.resources.includes(nameOf(resource))
+    return isWanted === true && this.#followings.get(read)?.why !== undefined
+  }
+
+  #relist(read: Read): void {
+    const kube = this.#kube
+    const { signal } = this.#leaving
+    if (!kube || signal.aborted || this.#relists.has(read) || this.#listing.has(read)) return
+    const { clock, random } = this.#options
+    const { end, release } = endingWith(signal)
+    const done = this.#listed(read, { kube, signal: end.signal, clock, random }).then((events) => {
+      release()
+      this.#relists.delete(read)
+      // What is known stays until there is something newer; that it cannot be read is for the round to say.
+      if (end.signal.aborted || events.some(({ type }) => type === 'failed')) return
+      for (const event of events) this.#give(read, event)
+    })
+    this.#relists.set(read, { end, done })
   }
 
   #give(read: Read, event: ReadEvent): boolean {
@@ -221,7 +284,7 @@ export class Mirror {
       ({ hasMoved, hasFailed, collector: { reads } }) =>
         hasMoved &&
         !hasFailed &&
-        reads.some((read) => this.#followings.get(read)?.isFollowed) &&
+        reads.some((read) => this.#followings.get(read)?.isFollowed || this.#isRelisted(read)) &&
         !reads.some((read) => this.#listing.has(read)),
     )
   }

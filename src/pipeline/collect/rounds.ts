@@ -6,12 +6,11 @@ import { Mirror, type MirrorOptions } from './mirror.ts'
 import { collectRound, type RoundOptions, roundLimitMs } from './round.ts'
 import { isDue } from './schedule.ts'
 import type { Collector, Times } from './types.ts'
-import type { WatchBudget } from './watch-budget.ts'
 
 export interface RoundsOptions extends Omit<RoundOptions, 'kube' | 'signal' | 'limitMs' | 'onMalformed' | 'mirror'> {
   readonly logger: Logger
   /** Between rounds what moves is told at once; absent: each round reads everything, and nothing is followed. */
-  readonly live?: { readonly onStep: MirrorOptions['onStep']; readonly watches: WatchBudget }
+  readonly live?: Pick<MirrorOptions, 'onStep' | 'watches' | 'relisting'>
 }
 
 export interface RoundNow {
