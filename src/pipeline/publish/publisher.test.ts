@@ -299,10 +299,14 @@ describe.each(natsPrograms)('publishing to $name', { timeout: 3 * SLOW_MS }, (pr
 
   test('makes the stream again where somebody deleted it', async () => {
     const nats = await server()
-    const { count } = aPublisher(natsAt(nats.port), new TestState().with(west))
+    const { count, lines } = aPublisher(natsAt(nats.port), new TestState().with(west))
     await eventually('it publishes', async () => (await count('published_total')) >= 2, SLOW_MS)
     await manage(nats, async (nc) => (await jetstreamManager(nc)).streams.delete('CLUSTER'))
     await eventually('the stream is back', async () => (await keptOr(nats)).length > 0, SLOW_MS)
+    // JetStream was there all the time.
+    const said = lines.said.map(({ sentence }) => sentence).join('\n')
+    expect(said).toContain('is not kept (no stream takes it: CLUSTER is looked at')
+    expect(said).not.toContain('not enabled')
   })
 
   test('publishes into the stream of another name that has its subjects, and says so', async () => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { errors, headers } from '@nats-io/transport-node'
 import { type Clock, type ClusterName, FleetError, seconds, systemClock } from '#model'
-import { type NatsConfig, subjectToken } from '#nats'
+import { isUntaken, type NatsConfig, subjectToken } from '#nats'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import { NatsLink, type Session } from './link.ts'
@@ -10,6 +10,7 @@ import type { EventPart } from './messages.ts'
 import { type DropReason, publisherMetrics } from './metrics.ts'
 import { Report } from './report.ts'
 import { partsOf } from './source.ts'
+import { STREAM } from './stream.ts'
 import { type EventKind, subjectOf } from './subjects.ts'
 
 export interface PublisherOptions {
@@ -222,7 +223,10 @@ export class ClusterPublisher implements AsyncDisposable {
 
   #refused(subject: string, error: unknown): void {
     this.#refusedOn.add(subject)
-    this.#publishing.failing(`what is published on ${subject} is not kept (${FleetError.from(error).message})`)
+    const why = isUntaken(error)
+      ? `no stream takes it: ${STREAM} is looked at, and made anew where it is missing`
+      : FleetError.from(error).message
+    this.#publishing.failing(`what is published on ${subject} is not kept (${why})`)
     this.#link.lookAgain()
   }
 }

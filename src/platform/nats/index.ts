@@ -6,3 +6,4 @@
 export { type NatsAccess, type NatsConfig, type NatsCredentials, type NatsServer, parseNatsServers } from './config.ts'
 export { connectNats } from './connection.ts'
 export { coversSubject, subjectToken } from './subjects.ts'
+export { isUntaken } from './untaken.ts'

@@ -1,6 +1,7 @@
 import { JetStreamApiError } from '@nats-io/jetstream'
 import { errors } from '@nats-io/transport-node'
 import { FleetError } from '#model'
+import { isUntaken } from '#nats'
 import { AddressRefusedError } from '#outbound'
 import { SinkError, type SinkErrorClass } from '../sink.ts'
 import type { NatsPlan } from './plan.ts'
@@ -12,11 +13,9 @@ const WRONG_LAST = new Set([10071, 10164])
 /** More than the stream takes in one message. */
 const TOO_LARGE = 10054
 const NOT_ENABLED = new Set([10039, 10076])
-/** The library does not export the class of what it throws where nobody answers for JetStream. */
+/** Of anything but a publish: that may lack its stream alone. */
 const isNotEnabled = (error: unknown): boolean =>
-  error instanceof JetStreamApiError
-    ? NOT_ENABLED.has(error.code)
-    : error instanceof Error && error.name === 'JetStreamNotEnabled'
+  error instanceof JetStreamApiError ? NOT_ENABLED.has(error.code) : isUntaken(error)
 
 /** Whether somebody else published on the subject meanwhile. */
 export const isWrongLast = (error: unknown): boolean => error instanceof JetStreamApiError && WRONG_LAST.has(error.code)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { headers } from '@nats-io/transport-node'
 import { seconds } from '#model'
+import { isUntaken } from '#nats'
 import { eventFacts } from '../events/headers.ts'
 import { type HeldSnapshot, heldAfter, keyOf, knownBy } from '../events/held.ts'
 import { type EventMessage, eventMessages, tombstone } from '../events/messages.ts'
@@ -163,10 +164,12 @@ class NatsSink implements Sink {
       const own = headers()
       for (const [name, value] of Object.entries(message.headers)) own.set(name, value)
       const put = (msgID: string) =>
-        session.client.publish(subject, message.body, {
-          ...{ msgID, headers: own, timeout: ACK_TIMEOUT_MS },
-          ...(this.#plan.isOwnSubject && { expect: { lastSubjectSequence: sequence } }),
-        })
+        session.client
+          .publish(subject, message.body, {
+            ...{ msgID, headers: own, timeout: ACK_TIMEOUT_MS },
+            ...(this.#plan.isOwnSubject && { expect: { lastSubjectSequence: sequence } }),
+          })
+          .catch((error: unknown) => Promise.reject(isUntaken(error) ? this.#untaken(subject, error) : error))
       const id = this.#messageId(delivery, message, after)
       let ack = await put(id)
       // What this one is taken for is not on the subject any more: somebody purged it.
@@ -176,6 +179,11 @@ class NatsSink implements Sink {
       bytes += Buffer.byteLength(message.body)
     }
     return { sequence, written, bytes }
+  }
+
+  #untaken(subject: string, cause: unknown): SinkError {
+    const sentence = `no stream took what is published on ${subject}: the stream ${this.#plan.stream} is looked at again`
+    return new SinkError('transient', sentence, { cause })
   }
 
   /** The stream drops what comes twice within its window. A content that comes back after another one is no repeat. */
