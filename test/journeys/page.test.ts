@@ -185,9 +185,14 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     it('warns while the hub has lost its store', async () => {
       const page = await visit('/')
       hub.availability = { state: 'unavailable', since: hub.now() - 5000, reason: 'redis refuses connections' }
-      await page.getByText('The hub has lost its store.').waitFor()
+      const banner = page.locator('.banner', { hasText: 'The hub has lost its store.' })
+      const said =
+        /^The hub has lost its store\. The store behind the hub does not answer\. It began .+ ago\. What is shown may be old\.$/
+      await expect.poll(() => banner.innerText(), patient).toMatch(said)
+      await page.getByRole('button', { name: /^Connection: Behind/ }).waitFor()
       hub.availability = undefined
-      await page.getByText('The hub has lost its store.').waitFor({ state: 'detached' })
+      await banner.waitFor({ state: 'detached' })
+      await page.getByRole('button', { name: /^Connection: Live/ }).waitFor()
     })
 
     it('marks what is old as stale by time alone, and never as healthy', async () => {
@@ -422,6 +427,19 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.locator('.attention').getByRole('button', { name: 'in the table' }).click()
       await shown(page.locator('.count')).toContain('31 of 36 clusters')
       await page.getByRole('button', { name: 'Clear the filter' }).click()
+    })
+
+    it('keeps the head of the changes on one line on a narrow screen, however many there are', async () => {
+      for (const notReady of [0, 1, 5, 0, 5, 1, 0]) {
+        hub.pass(1000)
+        await hub.put(aCluster('restless', hub.now(), { nodes: 5, notReady }))
+      }
+      const page = await visit('/', { viewport: { width: 360, height: 900 } })
+      const head = page.getByRole('region', { name: 'Changes of the last hour' }).locator('.panel-head')
+      await shown(head).toMatch(/and [1-9] more/)
+      expect(
+        await head.evaluate((box) => [box.scrollHeight - box.clientHeight, box.scrollWidth - box.clientWidth]),
+      ).toEqual([0, 0])
     })
 
     it('says of each reason of when it is, folded and unfolded, in little room, and of every one while the hub is not heard', async () => {

@@ -59,6 +59,7 @@ export {
   isWhole,
   noRows,
   type StoreView,
+  storeCause,
   storeTitle,
 } from '../../src/contract/http/index.ts'
 export type { Absence, Health, MemberDecision, MemberState, MetricUnit } from '../../src/contract/model/index.ts'

@@ -105,7 +105,7 @@ export {
   type OwnPoliciesView,
   type PermissionsView,
 } from './session.ts'
-export { isWhole, type StoreView, storeText, storeTitle, warningOf } from './store.ts'
+export { isWhole, type StoreView, storeCause, storeText, storeTitle, warningOf } from './store.ts'
 export {
   applyRows,
   type HeldRows,

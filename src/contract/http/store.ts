@@ -16,13 +16,16 @@ export function storeTitle({ state, reason }: StoreView): string {
   return reason === '' ? 'The hub is loading its state.' : 'The hub has nothing to show yet.'
 }
 
+/** Why, as a sentence; '' where that is not said. */
+export const storeCause = ({ reason }: StoreView): string =>
+  reason === '' ? '' : `${reason.charAt(0).toUpperCase()}${reason.slice(1)}${/[.!?]$/.test(reason) ? '' : '.'}`
+
 /** The same with cause and time, in one line; undefined where it is whole. */
 export function storeText(store: StoreView): string | undefined {
   if (isWhole(store)) return undefined
-  const { reason, since } = store
-  const cause = reason === '' ? [] : [`${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`]
-  const time = since === null ? [] : [`Since ${new Date(since).toISOString().replace(/\.\d+Z$/, 'Z')}.`]
-  return [storeTitle(store), ...cause, ...time, 'What is shown may be old.'].join(' ')
+  const { since } = store
+  const time = since === null ? '' : `Since ${new Date(since).toISOString().replace(/\.\d+Z$/, 'Z')}.`
+  return [storeTitle(store), storeCause(store), time, 'What is shown may be old.'].filter(Boolean).join(' ')
 }
 
 /** A text as the value of a header `Warning`, as an API of Kubernetes sends it (RFC 7234, 5.5). */

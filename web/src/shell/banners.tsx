@@ -8,9 +8,8 @@ import {
 } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { Age } from '../components/text.tsx'
-import { isWhole, storeTitle } from '../contract.ts'
+import { isWhole, storeCause, storeTitle } from '../contract.ts'
 import { useAtTime, useHub, useLive, useUnheard } from '../live/hooks.ts'
-import { beginningSentence } from '../model/format.ts'
 import { accessPath, Link, type Route } from '../router.tsx'
 import { useSession } from '../session.ts'
 
@@ -108,12 +107,11 @@ export function Banners({ route }: { route: Route }): ReactNode {
         <p className="banner is-degraded">
           <IconDatabaseOff size={18} aria-hidden="true" />
           <span>
-            <b>{storeTitle(data)}</b> {beginningSentence(data.reason)}
-            {data.state === 'available' && '.'}
+            <b>{storeTitle(data)}</b> {storeCause(data)}
             {data.since !== null && (
               <>
                 {' '}
-                Since <Age at={data.since} suffix=" ago" />.
+                It began <Age at={data.since} suffix=" ago" />.
               </>
             )}{' '}
             What is shown may be old.

@@ -2,13 +2,18 @@ import { IconPlayerPause, IconPlayerPlay, IconRefresh } from '@tabler/icons-reac
 import type { ReactNode } from 'react'
 import { Menu } from '../components/menu.tsx'
 import { Age } from '../components/text.tsx'
+import { isWhole } from '../contract.ts'
 import { useAtTime, useHub, useLive } from '../live/hooks.ts'
 import type { Link } from '../live/live-store.ts'
 import { formatSpan } from '../model/format.ts'
 
-const words: Readonly<Record<Link['state'], string>> = {
+/** `behind`: the stream is live, and the hub itself hears nothing new */
+type Shown = Link['state'] | 'behind'
+
+const words: Readonly<Record<Shown, string>> = {
   connecting: 'Connecting',
   live: 'Live',
+  behind: 'Behind',
   reconnecting: 'Reconnecting',
   polling: 'Polling',
   offline: 'Offline',
@@ -16,9 +21,10 @@ const words: Readonly<Record<Link['state'], string>> = {
   refused: 'Refused',
 }
 
-const sentences: Readonly<Record<Link['state'], string>> = {
+const sentences: Readonly<Record<Shown, string>> = {
   connecting: 'The stream of changes is being opened.',
   live: 'Changes arrive as they happen.',
+  behind: 'The hub answers, and does not hear everything that happens: what is shown may be old.',
   reconnecting: 'The stream broke off; it is being opened again.',
   polling: 'The stream does not get through; everything is read every 30 s until it does.',
   offline: 'Nothing answers. It is tried again by itself every few seconds.',
@@ -30,6 +36,8 @@ const sentences: Readonly<Record<Link['state'], string>> = {
 export function LinkIndicator(): ReactNode {
   const { store } = useHub()
   const link = useLive((live) => live.link)
+  const isWholeNow = useLive((live) => isWhole(live.fleet.store))
+  const shown: Shown = link.state === 'live' && !isWholeNow ? 'behind' : link.state
   const heardAt = useLive((live) => live.heardAt)
   // While live only a growing silence is worth a number: heartbeats come every 5 s.
   const age = useAtTime((now) =>
@@ -37,18 +45,18 @@ export function LinkIndicator(): ReactNode {
   )
   return (
     <Menu
-      className={`link is-${link.state}`}
-      title={`Connection: ${words[link.state]}${age && `, last update ${age} ago`}`}
+      className={`link is-${shown}`}
+      title={`Connection: ${words[shown]}${age && `, last update ${age} ago`}`}
       label={
         <>
           <span className="link-dot" aria-hidden="true" />
-          <span className="link-word">{words[link.state]}</span>
+          <span className="link-word">{words[shown]}</span>
           {age && <span className="link-age">{age}</span>}
         </>
       }
     >
       <div className="menu-text">
-        <p>{sentences[link.state]}</p>
+        <p>{sentences[shown]}</p>
         {heardAt !== null && (
           <p>
             Last update <Age at={heardAt} suffix=" ago" />

@@ -445,7 +445,11 @@ export function RecentChanges({ clusters, losses, now }: StripProps): ReactNode 
     <section className="panel changes" aria-labelledby="changes">
       <div className="panel-head">
         <h2 id="changes">Changes of the last hour</h2>
-        {more > 0 && <p className="fine">and {formatCount(more)} more, on the Events tab of each cluster</p>}
+        {more > 0 && (
+          <p className="fine">
+            and {formatCount(more)} more<span className="wide-only">, on the Events tab of each cluster</span>
+          </p>
+        )}
       </div>
       {groups.length === 0 ? (
         <p className="calm">{count === 0 ? 'Nothing has changed.' : 'Nothing is known to have changed.'}</p>
