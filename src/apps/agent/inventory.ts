@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { Manager } from '#controller'
 import { InventoryEngine, InventoryTargets, inventoryInformers, measureWatches, ReconcileMetrics } from '#inventory'
 import { isKubeError, namespaces, whole } from '#kube'
@@ -10,7 +9,6 @@ import type { InventoryRunOptions, RunningInventory } from './inventory-options.
 /** Begins to collect and to write. Loaded where a cluster has the kinds of inventory. */
 export async function openInventory(options: InventoryRunOptions): Promise<RunningInventory> {
   const { settings, cluster, kube, directory, logger, metrics } = options
-  await mkdir(directory, { recursive: true, mode: 0o700 })
   const known = knownOf(settings)
   const informers = inventoryInformers(kube, logger, settings.tenantMode ? settings.watchNamespaces : undefined)
   const { allowLoopback, allowPrivate, semantics } = settings
