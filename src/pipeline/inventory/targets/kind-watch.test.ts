@@ -149,6 +149,39 @@ describe('a kind that is watched', () => {
     expect([phase(), isComplete(rows), shownRows(rows)]).toEqual(['live', true, ['shop/a=on']])
   })
 
+  it('is listed seldom for whoever keeps changing what takes long, and soon for another namespace', async () => {
+    const first = await live(...many)
+    await clock.advance(30_000)
+    await cluster.last.give({ items: [] }, 'open')
+    const changed = await live(...many)
+    await clock.advance(60_000)
+    expect(cluster.opened).toHaveLength(1)
+    expect(first.fingerprint(many)).not.toBe(changed.fingerprint(many))
+    const other = { namespace: 'bank', name: 'settings' }
+    const ofOther = (): Interest => ({ ...wants(...many), rows: bank })
+    const bank = new KindRows(other, rows.target(other))
+    const bankWants = ofOther()
+    watch.want([changed, bankWants])
+    await settle()
+    expect(cluster.opened).toHaveLength(2)
+    await clock.advance(30_000)
+    await cluster.last.give({ items: [] }, 'open')
+    // Both waited for the other's list already: now each waits for its own.
+    watch.want([wants(...many), bankWants])
+    await clock.advance(60_000)
+    expect(cluster.opened).toHaveLength(2)
+    const third = { namespace: 'park', name: 'settings' }
+    const park = new KindRows(third, rows.target(third))
+    watch.want([changed, bankWants, { ...wants(...many), rows: park }])
+    await settle()
+    expect(cluster.opened).toHaveLength(3)
+    await cluster.last.give({ items: [] }, 'open')
+    await clock.advance(300_000)
+    watch.want([wants(...many), bankWants])
+    await settle()
+    expect(cluster.opened).toHaveLength(4)
+  })
+
   it('loses no row where its watch is lost or a list breaks off, and is not complete meanwhile', async () => {
     await live('shop')
     await cluster.last.give({ items: [pod('a'), pod('b')] }, 'open')

@@ -21,6 +21,8 @@ const REVIEW_EVERY_MS = seconds(60)
 /** What everything changes all the time is listed less often the longer a list takes. */
 const PAUSE_PER_LIST = 10
 const MAX_PAUSE_MS = minutes(5)
+/** A namespace for which nothing was listed lately waits no longer for what others want and change. */
+const MAX_PAUSE_OF_OTHERS_MS = seconds(15)
 
 /** A target's interest, and what tells it from another. */
 export interface Interest extends Omit<Subscription, 'isCurrent'> {
@@ -55,11 +57,19 @@ export interface KindWatchOptions {
   readonly onChange: () => void
 }
 
+/** Of what is wanted of one place. */
+interface Fingerprints {
+  readonly whole: string
+  readonly ofEach: ReadonlyMap<Subscription['rows'], string>
+}
+
 /** One place of a kind: the feed that serves it, and the one that shall. */
 interface Place {
   readonly namespace: string | undefined
   active: Feed | undefined
   next: Feed | undefined
+  /** what of each interest the newest of them takes */
+  taken: ReadonlyMap<Subscription['rows'], string>
   /** it may not be listed: of this place, by an answer of the API server */
   isRefused: boolean
   reviewFault: string | undefined
@@ -76,7 +86,9 @@ export class KindWatch {
   readonly #places = new Map<string | undefined, Place>()
   readonly #current = new Map<Subscription['rows'], Interest>()
   readonly #stopping = new Set<Promise<void>>()
-  readonly #fingerprints = new Map<string | undefined, string>()
+  readonly #fingerprints = new Map<string | undefined, Fingerprints>()
+  /** when it was listed for what a namespace had changed, by what that has in memory */
+  readonly #listedFor = new WeakMap<object, number>()
   /** since when a namespace is wanted without a break: what was missed before takes a new list */
   readonly #enrolments = new Map<Subscription['rows'], ReadonlyMap<string, number>>()
   #enrolled = 0
@@ -216,7 +228,14 @@ export class KindWatch {
     const wanted = this.#scopes()
     for (const namespace of wanted) {
       const place = this.#places.get(namespace) ?? {
-        ...{ namespace, active: undefined, next: undefined, isRefused: false, reviewFault: undefined },
+        ...{
+          namespace,
+          active: undefined,
+          next: undefined,
+          taken: new Map(),
+          isRefused: false,
+          reviewFault: undefined,
+        },
       }
       this.#places.set(namespace, place)
       this.#feed(place)
@@ -246,16 +265,29 @@ export class KindWatch {
   }
 
   #fingerprint(namespace: string | undefined): string {
+    return this.#fingerprintsOf(namespace).whole
+  }
+
+  #fingerprintsOf(namespace: string | undefined): Fingerprints {
     const known = this.#fingerprints.get(namespace)
-    if (known !== undefined) return known
-    const parts = this.#interestsIn(namespace).map((one) => {
-      const names = namespace === undefined ? [...one.namespaces].sort() : [namespace]
-      const enrolments = this.#enrolments.get(one.rows)
-      return [one.fingerprint(names), names.map((name) => enrolments?.get(name))]
-    })
-    const fingerprint = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
-    this.#fingerprints.set(namespace, fingerprint)
-    return fingerprint
+    if (known) return known
+    const ofEach = new Map(
+      this.#interestsIn(namespace).map((one) => {
+        const names = namespace === undefined ? [...one.namespaces].sort() : [namespace]
+        const enrolments = this.#enrolments.get(one.rows)
+        return [one.rows, digestOf([one.fingerprint(names), names.map((name) => enrolments?.get(name))])]
+      }),
+    )
+    const made = { whole: digestOf([...ofEach.values()]), ofEach }
+    this.#fingerprints.set(namespace, made)
+    return made
+  }
+
+  /** Whose targets want otherwise than what is read of a place. */
+  #changed(place: Place): readonly object[] {
+    return [...this.#fingerprintsOf(place.namespace).ofEach].flatMap(([rows, fingerprint]) =>
+      place.taken.get(rows) === fingerprint ? [] : rows.space,
+    )
   }
 
   #feed(place: Place): void {
@@ -281,13 +313,15 @@ export class KindWatch {
           return now?.kind === one.kind && (of === undefined || now.namespaces.has(of))
         },
       })),
-      onChange: (changed) => this.#changed(place, changed),
+      onChange: (changed) => this.#fed(place, changed),
     })
+    for (const space of this.#changed(place)) this.#listedFor.set(space, clock.now())
+    place.taken = this.#fingerprintsOf(place.namespace).ofEach
     place.next = feed
     feed.start()
   }
 
-  #changed(place: Place, feed: Feed): void {
+  #fed(place: Place, feed: Feed): void {
     if (feed === place.next && feed.isSynced) {
       if (place.active) this.#leave(place.active)
       place.active = feed
@@ -302,11 +336,19 @@ export class KindWatch {
   }
 
   /** How long a place is left alone after its last list, ms. */
-  #pauseOf({ active, next }: Place): number {
-    const last = next ?? active
+  #pauseOf(place: Place): number {
+    const last = place.next ?? place.active
     if (!last?.isSynced) return 0
-    const sinceMs = this.#options.clock.now() - (last.startedAt + last.listedMs)
-    return Math.min(MAX_PAUSE_MS, last.listedMs * PAUSE_PER_LIST) - sinceMs
+    const now = this.#options.clock.now()
+    const pauseMs = Math.min(MAX_PAUSE_MS, last.listedMs * PAUSE_PER_LIST)
+    // Who keeps changing what it wants, of many objects or slowly, waits for itself.
+    const waitsForOthers = this.#changed(place).some((space) => {
+      const at = this.#listedFor.get(space)
+      return at === undefined || now - at >= pauseMs
+    })
+    return (
+      (waitsForOthers ? Math.min(pauseMs, MAX_PAUSE_OF_OTHERS_MS) : pauseMs) - (now - last.startedAt - last.listedMs)
+    )
   }
 
   /** undefined: nothing waits for its pause */
@@ -385,3 +427,5 @@ export class KindWatch {
 }
 
 const isForbidden = (feed: Feed | undefined): boolean => isKubeError(feed?.trouble?.error, 'forbidden')
+
+const digestOf = (what: unknown): string => createHash('sha256').update(JSON.stringify(what)).digest('hex')
