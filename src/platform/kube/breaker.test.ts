@@ -76,6 +76,20 @@ describe('Breaker', () => {
     expect(breaker.state).toBe('half-open')
   })
 
+  it('lets through who looks whether the trouble is over, closes by it, and is not kept open for longer by it', async () => {
+    const clock = new ManualClock()
+    const breaker = new Breaker({ clock })
+    for (let n = 0; n < 5; n++) await outcome(breaker.run(failing('timeout')))
+    clock.advance(59_000)
+    expect(await outcome(breaker.runAnyway(failing('timeout')))).toBe('timeout')
+    expect(await outcome(breaker.run(fine))).toBe('breaker_open')
+    clock.advance(1_000)
+    expect(breaker.state).toBe('half-open')
+    await outcome(breaker.run(failing('timeout')))
+    expect(await outcome(breaker.runAnyway(failing('forbidden', 403)))).toBe('forbidden')
+    expect([breaker.state, await outcome(breaker.run(fine))]).toEqual(['closed', 'success'])
+  })
+
   it('lets another call probe when the first was given up by its caller', async () => {
     const clock = new ManualClock()
     const breaker = new Breaker({ clock })

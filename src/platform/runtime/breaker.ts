@@ -50,28 +50,25 @@ export class CircuitBreaker {
   protected async pass<T>(call: () => Promise<T>, judge: (error: unknown) => Verdict): Promise<T> {
     const probe = this.#enter()
     try {
-      const value = await call()
-      this.#succeeded()
-      return value
-    } catch (error) {
-      const verdict = judge(error)
-      if (verdict === 'trouble') this.#failed(probe, error)
-      else if (verdict === 'alive') this.#succeeded()
-      throw error
+      return await this.#judged(call, judge, probe)
     } finally {
       if (probe) this.#probing = false
     }
   }
 
   /** Runs the call whatever the state: one that goes well closes it. For calls that are seldom made, to hear when the trouble is over. */
-  protected async look<T>(call: () => Promise<T>, judge: (error: unknown) => Verdict): Promise<T> {
+  protected look<T>(call: () => Promise<T>, judge: (error: unknown) => Verdict): Promise<T> {
+    return this.#judged(call, judge, false)
+  }
+
+  async #judged<T>(call: () => Promise<T>, judge: (error: unknown) => Verdict, probe: boolean): Promise<T> {
     try {
       const value = await call()
       this.#succeeded()
       return value
     } catch (error) {
       const verdict = judge(error)
-      if (verdict === 'trouble') this.#failed(false, error)
+      if (verdict === 'trouble') this.#failed(probe, error)
       else if (verdict === 'alive') this.#succeeded()
       throw error
     }
