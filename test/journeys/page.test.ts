@@ -114,6 +114,23 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByRole('heading', { level: 1, name: '3 of 6 clusters need you' }).waitFor()
     })
 
+    it('asks again for the script of a view that does not come, and says so in the end', async () => {
+      const page = await visit('/')
+      let refused = 0
+      let most = 2
+      await page.route(/\/assets\/events-page-/, (route) => (refused++ < most ? route.abort() : route.continue()))
+      await page.evaluate("window.history.pushState(null, '', '/events'), dispatchEvent(new PopStateEvent('popstate'))")
+      await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor()
+      expect(refused).toBe(3)
+      most = Number.POSITIVE_INFINITY
+      await page.goto(`${base}/events`)
+      await page.getByText('This view could not be loaded').waitFor()
+      await page.getByRole('button', { name: /^Connection: Live/ }).waitFor()
+      most = 0
+      await page.getByRole('button', { name: 'Load the page again' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor()
+    })
+
     it('keeps what it knew when the hub goes away, and says how old it is', async () => {
       const page = await visit('/')
       const port = Number(new URL(base).port)

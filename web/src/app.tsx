@@ -1,4 +1,5 @@
-import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react'
+import { type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react'
+import { lazyView } from './components/lazy-view.ts'
 import { Empty, ErrorBoundary, Failure, Refused, Skeleton } from './components/states.tsx'
 import { useHub, useLive, useUnheard } from './live/hooks.ts'
 import { FleetPage } from './pages/fleet/fleet-page.tsx'
@@ -14,19 +15,17 @@ import { ViewAsBanner } from './shell/view-as-banner.tsx'
 const loadClusterPage = () => import('./pages/cluster/cluster-page.tsx')
 const loadClusterTypes = () => import('./pages/types/cluster-types.tsx')
 const loadTypesPage = () => import('./pages/types/types-page.tsx')
-const ClusterPage = lazy(async () => ({ default: (await loadClusterPage()).ClusterPage }))
-const ClusterTypes = lazy(async () => ({ default: (await loadClusterTypes()).ClusterTypes }))
-const AccessPage = lazy(async () => ({ default: (await import('./pages/access/access-page.tsx')).AccessPage }))
-const TypesPage = lazy(async () => ({ default: (await loadTypesPage()).TypesPage }))
-const EditorPage = lazy(async () => ({ default: (await import('./pages/types/editor-page.tsx')).EditorPage }))
-const RegistriesPage = lazy(async () => ({
-  default: (await import('./pages/registries/registries-page.tsx')).RegistriesPage,
-}))
-const MembersPage = lazy(async () => ({ default: (await import('./pages/members/members-page.tsx')).MembersPage }))
-const EventsPage = lazy(async () => ({ default: (await import('./pages/events/events-page.tsx')).EventsPage }))
-const SignIn = lazy(async () => ({ default: (await import('./pages/sign-in.tsx')).SignIn }))
-const GuidePage = lazy(async () => ({ default: (await import('./pages/guide/guide-page.tsx')).GuidePage }))
-const HelpSheet = lazy(async () => ({ default: (await import('./shell/help-sheet.tsx')).HelpSheet }))
+const ClusterPage = lazyView(async () => (await loadClusterPage()).ClusterPage)
+const ClusterTypes = lazyView(async () => (await loadClusterTypes()).ClusterTypes)
+const AccessPage = lazyView(async () => (await import('./pages/access/access-page.tsx')).AccessPage)
+const TypesPage = lazyView(async () => (await loadTypesPage()).TypesPage)
+const EditorPage = lazyView(async () => (await import('./pages/types/editor-page.tsx')).EditorPage)
+const RegistriesPage = lazyView(async () => (await import('./pages/registries/registries-page.tsx')).RegistriesPage)
+const MembersPage = lazyView(async () => (await import('./pages/members/members-page.tsx')).MembersPage)
+const EventsPage = lazyView(async () => (await import('./pages/events/events-page.tsx')).EventsPage)
+const SignIn = lazyView(async () => (await import('./pages/sign-in.tsx')).SignIn)
+const GuidePage = lazyView(async () => (await import('./pages/guide/guide-page.tsx')).GuidePage)
+const HelpSheet = lazyView(async () => (await import('./shell/help-sheet.tsx')).HelpSheet)
 
 /** Fetches the scripts of the view at this address beside the first snapshot, not after it. */
 export function loadView(route: Route): void {
@@ -99,14 +98,18 @@ export function App(): ReactNode {
       {route.page === 'guide' ? (
         // A guide says nothing of the fleet: whoever cannot sign in yet may need it most.
         <main id="main" className="page" tabIndex={-1}>
-          <Suspense fallback={<Skeleton label="Loading the page" lines={12} />}>
-            <GuidePage name={route.name} />
-          </Suspense>
+          <ErrorBoundary view="guide">
+            <Suspense fallback={<Skeleton label="Loading the page" lines={12} />}>
+              <GuidePage name={route.name} />
+            </Suspense>
+          </ErrorBoundary>
         </main>
       ) : signedOut && session.signIn.length > 0 ? (
-        <Suspense fallback={null}>
-          <SignIn methods={session.signIn} ended={sessions.hadUser()} />
-        </Suspense>
+        <ErrorBoundary view="sign-in">
+          <Suspense fallback={null}>
+            <SignIn methods={session.signIn} ended={sessions.hadUser()} />
+          </Suspense>
+        </ErrorBoundary>
       ) : link.state === 'refused' ? (
         <Refused
           status={link.problem.status}
@@ -131,7 +134,11 @@ export function App(): ReactNode {
       )}
       <Suspense fallback={null}>
         {open === 'search' && !signedOut && <Palette key={epoch} onClose={close} onHelp={openHelp} />}
-        {open === 'help' && <HelpSheet onClose={close} />}
+        {open === 'help' && (
+          <ErrorBoundary view="help">
+            <HelpSheet onClose={close} />
+          </ErrorBoundary>
+        )}
       </Suspense>
     </>
   )

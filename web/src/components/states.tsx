@@ -1,6 +1,7 @@
 import { IconAlertTriangle, IconLock, IconRefresh } from '@tabler/icons-react'
 import { Component, type ErrorInfo, type ReactNode } from 'react'
 import type { ApiProblem } from '../contract.ts'
+import { NotLoaded } from './lazy-view.ts'
 import { Jointed } from './name.tsx'
 
 /** Nothing to show, why, and what to do about it. */
@@ -120,6 +121,7 @@ export class ErrorBoundary extends Component<BoundaryProps, { failed: Error | nu
   override render(): ReactNode {
     const { failed } = this.state
     if (!failed) return this.props.children
+    if (failed instanceof NotLoaded) return <NotSent report={`${this.props.view}: ${failed.message}`} />
     return (
       <div className="state is-error" role="alert">
         <IconAlertTriangle size={28} aria-hidden="true" />
@@ -134,4 +136,20 @@ export class ErrorBoundary extends Component<BoundaryProps, { failed: Error | nu
       </div>
     )
   }
+}
+
+function NotSent({ report }: { report: string }): ReactNode {
+  return (
+    <div className="state is-error" role="alert">
+      <IconAlertTriangle size={28} aria-hidden="true" />
+      <p className="state-title">This view could not be loaded</p>
+      <div className="state-text">
+        <p>The hub did not send its script: it may be away, or another version since this page was opened.</p>
+        <pre className="report">{report}</pre>
+        <button type="button" className="button is-primary" onClick={() => window.location.reload()}>
+          <IconRefresh size={16} aria-hidden="true" /> Load the page again
+        </button>
+      </div>
+    </div>
+  )
 }

@@ -99,6 +99,43 @@ describe('SessionStore', () => {
     expect(asked).toBeLessThanOrEqual(11)
   })
 
+  it('asks until it is answered, more and more rarely, and no longer', async () => {
+    let answers = false
+    store = new SessionStore({
+      ask: async () => {
+        asked++
+        if (!answers) throw new TypeError('fetch failed')
+        return signedOut
+      },
+      random: () => 1,
+    })
+    await ask()
+    expect([asked, store.current()]).toEqual([1, null])
+    await vi.advanceTimersByTimeAsync(3_000)
+    expect(asked).toBe(3)
+    await vi.advanceTimersByTimeAsync(57_000)
+    expect(asked).toBeLessThanOrEqual(8)
+    answers = true
+    await vi.advanceTimersByTimeAsync(15_000)
+    expect(store.current()).toBe(signedOut)
+    const until = asked
+    await vi.advanceTimersByTimeAsync(minute)
+    expect(asked).toBe(until)
+  })
+
+  it('does not ask again once it has stopped', async () => {
+    store = new SessionStore({
+      ask: async () => {
+        asked++
+        throw new TypeError('fetch failed')
+      },
+    })
+    await ask()
+    store.stop()
+    await vi.advanceTimersByTimeAsync(minute)
+    expect(asked).toBe(1)
+  })
+
   it('takes only the newest answer', async () => {
     let tellLate: (session: SessionView) => void = () => undefined
     const late = new Promise<SessionView>((resolve) => {

@@ -1,4 +1,5 @@
 import type { SessionView } from '../contract.ts'
+import { backOffMs } from './back-off.ts'
 
 interface SessionStoreOptions {
   readonly ask: (signal: AbortSignal) => Promise<SessionView>
@@ -6,9 +7,14 @@ interface SessionStoreOptions {
   readonly now?: () => number
   /** the session lasts longer than was known: what ends with it can be begun anew */
   readonly onRenewed?: () => void
+  readonly random?: () => number
 }
 
 const soonestMs = 1000
+/** a question without an answer by then is asked anew: its connection may be dead */
+const answerMs = 20_000
+/** between two questions that were not answered */
+const [firstRetryMs, mostRetryMs] = [1000, 15_000]
 /** a session is not renewed more often than this */
 const renewAfterMs = 15_000
 /** beyond this a browser's timer would overflow and fire at once */
@@ -24,17 +30,22 @@ export class SessionStore {
   readonly #ask: SessionStoreOptions['ask']
   readonly #now: () => number
   readonly #onRenewed: () => void
+  readonly #random: () => number
   readonly #listeners = new Set<() => void>()
   #session: SessionView | null = null
   #hadUser = false
   #asking: AbortController | undefined
   #end: ReturnType<typeof setTimeout> | undefined
   #half: ReturnType<typeof setTimeout> | undefined
+  #retry: ReturnType<typeof setTimeout> | undefined
+  /** questions in a row that were not answered */
+  #unanswered = 0
   #used: 'no' | 'yes' | 'renews' = 'no'
   #left = false
 
-  constructor({ ask, now = Date.now, onRenewed = () => undefined }: SessionStoreOptions) {
+  constructor({ ask, now = Date.now, onRenewed = () => undefined, random = Math.random }: SessionStoreOptions) {
     this.#onRenewed = onRenewed
+    this.#random = random
     this.#ask = ask
     this.#now = now
   }
@@ -50,21 +61,31 @@ export class SessionStore {
   /** somebody was signed in since the page was loaded */
   readonly hadUser = (): boolean => this.#hadUser
 
-  /** Asks now. An answer that was on its way is not waited for: it may be of the time before. */
+  /** Asks now, and again until it is answered. An answer that was on its way is not waited for: it may be of the time before. */
   ask(): void {
     if (this.#left) return
-    this.#asking?.abort()
+    this.#cancel()
     const asking = new AbortController()
     this.#asking = asking
-    this.#ask(asking.signal).then(
+    this.#ask(AbortSignal.any([asking.signal, AbortSignal.timeout(answerMs)])).then(
       (session) => {
-        if (!asking.signal.aborted) this.#take(session)
+        if (asking.signal.aborted) return
+        this.#unanswered = 0
+        this.#take(session)
       },
       (cause: unknown) => {
+        if (asking.signal.aborted) return
         // The connection indicator tells of a hub that does not answer; who looks is not known then.
-        if (!asking.signal.aborted) console.warn('the session could not be read', cause)
+        console.warn('the session could not be read', cause)
+        const waitMs = backOffMs(this.#unanswered++, firstRetryMs, mostRetryMs, this.#random)
+        this.#retry = setTimeout(() => this.ask(), waitMs)
       },
     )
+  }
+
+  #cancel(): void {
+    this.#asking?.abort()
+    clearTimeout(this.#retry)
   }
 
   /** The person signed out in another tab. Not asked again on this page: a proxy before the hub may let them go a moment later. */
@@ -82,7 +103,7 @@ export class SessionStore {
   }
 
   stop(): void {
-    this.#asking?.abort()
+    this.#cancel()
     clearTimeout(this.#end)
     clearTimeout(this.#half)
   }

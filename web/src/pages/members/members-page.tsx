@@ -1,6 +1,7 @@
 import './members.css'
 import { IconCirclePlus } from '@tabler/icons-react'
-import { lazy, type ReactNode, Suspense, useMemo } from 'react'
+import { type ReactNode, Suspense, useMemo } from 'react'
+import { lazyView } from '../../components/lazy-view.ts'
 import { Name } from '../../components/name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { Warned } from '../../components/push.tsx'
@@ -20,7 +21,7 @@ import { useDecisions } from './decide.tsx'
 import { CertificateEnd, MemberStateMark, stateText } from './member-parts.tsx'
 import { Requests } from './requests.tsx'
 
-const MemberPage = lazy(async () => ({ default: (await import('./member-page.tsx')).MemberPage }))
+const MemberPage = lazyView(async () => (await import('./member-page.tsx')).MemberPage)
 
 /** Who is a member and who asks to be one; or one of them. */
 export function MembersPage({ name }: { name: string | null }): ReactNode {

@@ -1,9 +1,10 @@
 import '../../styles/types.css' // of the manifest
 import './registries.css'
 import { IconPackageOff } from '@tabler/icons-react'
-import { lazy, type ReactNode, Suspense, useMemo } from 'react'
+import { type ReactNode, Suspense, useMemo } from 'react'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { HealthMark } from '../../components/health.tsx'
+import { lazyView } from '../../components/lazy-view.ts'
 import { Name } from '../../components/name.tsx'
 import { NotUpdated } from '../../components/not-updated.tsx'
 import { type Column, ResourceTable } from '../../components/resource-table.tsx'
@@ -20,7 +21,7 @@ import { example, needOf, repositoriesText, severityOf, whyNoCount } from './reg
 import { ResponseCell, SafetyTags } from './registry-parts.tsx'
 
 // Charts come with it: the list does without them.
-const RegistryPage = lazy(async () => ({ default: (await import('./registry-page.tsx')).RegistryPage }))
+const RegistryPage = lazyView(async () => (await import('./registry-page.tsx')).RegistryPage)
 
 /** Container registries: all that may be seen, or one. */
 export function RegistriesPage({ name }: { name: string | null }): ReactNode {
