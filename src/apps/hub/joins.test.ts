@@ -68,7 +68,7 @@ it('knows for those who do not hold them which authorities have ended, by anothe
     return isLost()
   }
   await known.start(new AbortController().signal)
-  expect(await later()).toEqual([false, false])
+  expect(await later()).toEqual([undefined, undefined])
   published.set('hub-authority', `${one}\n${two}`)
   expect(await later()).toEqual([false, false])
   published.set('hub-authority', two)

@@ -156,7 +156,7 @@ export function publishedAuthorities(
       await looking
     },
     authorities: {
-      lacksIssuerOf: ({ issuer }) => issuer !== undefined && known?.some((id) => id.startsWith(issuer)) === false,
+      lacksIssuerOf: ({ issuer }) => known && issuer !== undefined && !known.some((id) => id.startsWith(issuer)),
       onChange(listener) {
         listeners.add(listener)
         return () => void listeners.delete(listener)

@@ -16,23 +16,23 @@ export const certificateLifeOf = (member: KubeObject): CertificateLife | null =>
 
 /** The hub's CAs, as far as it depends on them whether certificates count. */
 export interface Authorities {
-  /** Whether none of them can have signed it. */
-  lacksIssuerOf(life: CertificateLife): boolean
+  /** Whether none of them can have signed it; undefined: not known. */
+  lacksIssuerOf(life: CertificateLife): boolean | undefined
   /** @returns what ends it */
   onChange(listener: () => void): () => void
 }
 
-/** Whether the newest certificate of a member that is accepted is of a CA that the hub has lost. */
-export function lacksAuthority(member: ManagedCluster, authorities: Authorities | undefined): boolean {
+/** Whether the newest certificate of a member that is accepted is of a CA that the hub has lost; undefined: not known. */
+export function lacksAuthority(member: ManagedCluster, authorities: Authorities | undefined): boolean | undefined {
   const life = certificateLifeOf(member)
   const isMember = member.spec?.hubAcceptsClient === true && !member.metadata.deletionTimestamp
-  return isMember && life !== null && authorities?.lacksIssuerOf(life) === true
+  return isMember && life !== null ? authorities?.lacksIssuerOf(life) : false
 }
 
 /** The same, but of one that speaks to the hub it is not, whatever the clocks say. */
 export function hasLostAuthority(member: ManagedCluster, authorities: Authorities | undefined): boolean {
   const { status = 'Unknown', reason } = conditionOf(member, CONDITIONS.available) ?? {}
-  return (status === 'Unknown' || reason === AWAITED) && lacksAuthority(member, authorities)
+  return (status === 'Unknown' || reason === AWAITED) && lacksAuthority(member, authorities) === true
 }
 
 /** Whether no certificate counts any more: it has to ask anew. */

@@ -170,6 +170,11 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
       lifeController.enqueue({ name: cluster }, isNews ? 0 : factsMs)
     }
   }
+  const trusted = (): void => {
+    for (const member of members.list())
+      if (conditionOf(member, CONDITIONS.available)?.status === 'Unknown')
+        lifeController.enqueue({ name: member.metadata.name })
+  }
   const lifeController: Controller = new LifeController(
     {
       reconciler: takingConflicts(life),
@@ -182,7 +187,7 @@ export function registrationReconcilers(options: RegistrationOptions): readonly 
       spreadStartMs: (keys) => keys * SPREAD_PER_KEY_MS,
       ...common,
     },
-    { events: options.events, heard, presence },
+    { events: options.events, heard, presence, trusted, authorities: options.authorities },
   )
   const setController: Controller = new Controller({
     reconciler: takingConflicts(new SetReconciler({ hub, members, sets, clock })),

@@ -486,6 +486,12 @@ describe('a member on our stream', () => {
     isLost = false
     for (const listener of listeners) listener()
     expect(index.member('east')?.reason).toBe('ManagedClusterStreamLost')
+    // It was put back: what its object said of it is over, too.
+    await inTime(async () => expect(await toldOf('east')).toBe('The agent of the cluster is away.'))
+    isLost = true
+    for (const listener of listeners) listener()
+    await inTime(async () => expect(await toldOf('east')).toBe(words))
+    expect(await available()).toBe('Unknown ManagedClusterStreamLost')
   })
 
   it('that is denied is unknown, as its connection goes', async () => {

@@ -26,7 +26,7 @@ import { apiAnswerOf, graceMs, judgeClock, judgeLease, judgeStream, leaseMs, typ
 import { type Authorities, isRevoked, lacksAuthority } from './certificate-life.ts'
 import type { MassLoss } from './mass-loss.ts'
 import { memberFacts } from './member-facts.ts'
-import { lostAuthorityWords } from './no-member-words.ts'
+import { isLockedOut, lostAuthorityWords } from './no-member-words.ts'
 import { clusterLeases, conditionOf, isJudged, type Lease, type ManagedCluster, managedClusters } from './objects.ts'
 import type { Presence } from './presence.ts'
 import { labelsOf } from './rights.ts'
@@ -217,11 +217,16 @@ export class LifeReconciler implements Reconciler {
     return 0
   }
 
-  /** One whose certificate counts no more cannot come back by itself: that is why it is away. */
+  /** One whose certificate counts no more cannot come back by itself: that is why it is away, for as long as that is so. */
   #ofAvailable(member: ManagedCluster, { said }: Verdict): readonly SaidOf[] {
-    if (!said) return []
-    const isLost = said.status === 'Unknown' && lacksAuthority(member, this.#options.authorities)
-    return [{ type: CONDITIONS.available, ...said, ...(isLost && { message: lostAuthorityWords(member).message }) }]
+    const type = CONDITIONS.available
+    const isLost = lacksAuthority(member, this.#options.authorities)
+    const { message } = lostAuthorityWords(member)
+    if (said) return [{ type, ...said, ...(isLost && said.status === 'Unknown' && { message }) }]
+    const stored = conditionOf(member, type)
+    if (stored?.status !== 'Unknown' || isLost === undefined || isLost === isLockedOut(stored.message)) return []
+    const { reason = '' } = stored
+    return [{ type, status: 'Unknown', reason, message: isLost ? message : 'The agent of the cluster is away.' }]
   }
 
   /** Writes what differs, then the taints that follow. @param holdMs a loss that it shares with others taints it only then */

@@ -13,10 +13,15 @@ export interface Words {
   readonly message: string
 }
 
+const LOCKED_OUT = 'Its certificate is of an authority that this hub no longer has'
+
+/** Whether `lostAuthorityWords` were said of it. */
+export const isLockedOut = (message: string | undefined): boolean => message?.startsWith(LOCKED_OUT) === true
+
 /** Of a member whose certificate was signed by a CA that the hub has lost. */
 export const lostAuthorityWords = (member: ManagedCluster): Words => ({
   reason: AUTHORITY_LOST,
-  message: `Its certificate is of an authority that this hub no longer has, so its agent is refused: let the cluster join anew (${howAnew(member)}), or, where that authority was lost and not ended, put it back from the backup (docs/guide/backup.md) and start the hub again.`,
+  message: `${LOCKED_OUT}, so its agent is refused: let the cluster join anew (${howAnew(member)}), or, where that authority was lost and not ended, put it back from the backup (docs/guide/backup.md) and start the hub again.`,
 })
 
 const howAnew = ({ metadata: { name, annotations } }: ManagedCluster): string =>

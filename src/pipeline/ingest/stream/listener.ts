@@ -253,10 +253,7 @@ export class Listener implements AsyncDisposable {
     let ended = 0
     for (const heard of this.#heard.values()) {
       if (!heard.raw || !isEndedWith(heard.raw, former, now)) continue
-      cut(
-        heard,
-        'the hub ended the stream: the authority that signed its certificate is trusted no more; the cluster must join anew',
-      )
+      cut(heard, 'the hub ended the stream, as it no longer trusted the authority that signed its certificate')
       ended++
     }
     if (ended > 0)
