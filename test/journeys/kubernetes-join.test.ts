@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ClusterView } from '#http'
+import type { ClusterView, FleetPageView } from '#http'
 import { type KubernetesHub, kubectlOf, kubernetesHub, noKubernetesHub } from '../member-hub.ts'
 import { clusterpulse, eventually, type Running } from '../process.ts'
 
@@ -137,8 +137,21 @@ describe.skipIf(why !== undefined).each([
     const of = async () =>
       (await kubectl(['-n', 'clusterpulse', 'get', 'cm', 'hub-authority', '-o', 'jsonpath={.data}'])) ?? ''
     const before = await of()
+    const listed = async () => {
+      const { clusters, items } = (await (await fetch(`${hub.page}/api/v2/rows/members`)).json()) as FleetPageView
+      const { outcome, code, freshness } = clusters[0]?.part ?? {}
+      return { outcome, code, observedAt: freshness?.observedAt ?? 0, names: items.map(({ name }) => name) }
+    }
+    expect(await listed()).toMatchObject({ outcome: 'complete', code: '' })
     await hub.killManager()
+    const killedAt = Date.now()
+    // Who is lost now is noticed by nobody: what is shown is of then, and says so.
+    const old = await eventually(listed, ({ outcome }) => outcome !== 'complete', 90_000)
+    expect(old).toMatchObject({ outcome: 'unreachable', code: 'members_not_judged' })
+    expect(old.names).toContain('edge')
+    expect(Math.abs(old.observedAt - killedAt)).toBeLessThan(30_000)
     hub.startManager()
+    await eventually(listed, ({ outcome }) => outcome === 'complete', 90_000)
     await eventually(async () => (await view('edge'))?.agent?.connected === false || isPushed('edge'), yes, 90_000)
     await eventually(() => isPushed('edge'), yes, 90_000)
     expect(await of()).toBe(before)

@@ -13,6 +13,7 @@ import type { Address, ApiConfig } from './config.ts'
 import { historyReader } from './history.ts'
 import { hubAccess } from './hub-access.ts'
 import { publishedAuthorities } from './joins.ts'
+import { hearJudged } from './judged-members.ts'
 import { monitorPart } from './monitor-listener.ts'
 import { metricsPart } from './probes.ts'
 import { redisConnection } from './redis.ts'
@@ -88,11 +89,13 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       ? part<KubeClient>('hub', async () => createKubeClient(await hubAccess(config.kubeconfig), HUB_CLIENT))
       : undefined
   const published = config.members && hub ? publishedAuthorities(hub.get, config.namespace, logger) : undefined
+  const judged = config.members ? hearJudged(connection, logger) : undefined
   const memberIndex =
     hub && published
       ? servedMembers({
           ...{ hub: hub.get, namespace: config.namespace, administratorsDecide: false, logger },
           authorities: published.authorities,
+          ...(judged && { judgement: judged.judgement }),
         })
       : undefined
   const attention = part<Looks>('attention', () => Promise.resolve(sharedLooks(connection, logger)))
@@ -146,6 +149,7 @@ export async function api({ config, warnings, version }: RoleOptions<ApiConfig>)
       attention,
       ...(hub ? [hub] : []),
       ...(published ? [published] : []),
+      ...(judged ? [judged.part] : []),
       ...(memberIndex ? memberIndex.parts : []),
       ...serve.parts,
       ...(ticketNames ? [ticketNames] : []),

@@ -35,6 +35,8 @@ export interface HubControllersOptions {
   readonly trail?: () => Pick<AuditTrail, 'record'> | undefined
   /** signs members beside the controllers of the fleet, until the signal aborts; default: signed elsewhere */
   readonly signing?: (signal: AbortSignal) => Promise<void>
+  /** tells other processes of the hub that members are judged, until the signal aborts; default: there are none */
+  readonly judging?: (signal: AbortSignal) => Promise<void>
   /** of the controllers of this name */
   readonly election?: (name: ControllerName) => LeaderElection
   readonly metrics: Metrics
@@ -107,12 +109,12 @@ export function createHubControllers(options: HubControllersOptions): HubControl
           logger,
         })
       await Promise.all([sources.start(), members?.start()])
-      const signing = options.signing?.(signal)
+      const beside = [options.signing?.(signal), members && options.judging?.(signal)]
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve()
         else signal.addEventListener('abort', () => resolve(), { once: true })
       })
-      await Promise.all([sources.stop(), members?.stop(), signing])
+      await Promise.all([sources.stop(), members?.stop(), ...beside])
     },
   }
 }

@@ -40,6 +40,24 @@ it('takes an authority of members for ended where another list says so, and not 
   expect(await trusted()).toMatch(/^TWO\s+API\s+$/)
 })
 
+it('tells everybody who asks at once what is published, and nobody that there is nothing yet', async () => {
+  let answer = (): void => undefined
+  const isAsked = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  const get = async (_: unknown, { name }: ObjectKey) => {
+    await isAsked
+    return { metadata: { name }, data: { 'ca.crt': 'ONE', 'client-ca-file': 'API' } }
+  }
+  const hub = () => ({ get }) as unknown as KubeClient
+  const logger = silentLogger as HubLogger
+  const record = async () => undefined
+  const { clientRoots, trusted, signingFault } = joinsOnKubernetes({ hub, namespace: 'clusterpulse', record, logger })
+  const all = Promise.all([signingFault?.(), clientRoots(), trusted(), clientRoots()])
+  answer()
+  expect(await all).toEqual([undefined, 'ONE\nAPI', 'ONE\nAPI', 'ONE\nAPI'])
+})
+
 it('knows for those who do not hold them which authorities have ended, by another list and by none', async () => {
   const pem = async (name: string) => (await newAuthorityPair(name, Date.now(), 1e9)).cert
   const [one, two] = [await pem('one'), await pem('two')]
@@ -48,9 +66,13 @@ it('knows for those who do not hold them which authorities have ended, by anothe
     issuer: createHash('sha256').update(new X509Certificate(signer).raw).digest('hex').slice(0, 16),
   })
   const published = new Map<string, string>([['extension-apiserver-authentication', '']])
+  let trouble: string | undefined
   const get = async (_: unknown, { name }: ObjectKey) => {
     const text = published.get(name)
-    return text === undefined ? undefined : { metadata: { name }, data: { 'ca.crt': text, 'client-ca-file': text } }
+    const annotations = { ...(trouble !== undefined && { 'clusterpulse.io/trouble': trouble }) }
+    return text === undefined
+      ? undefined
+      : { metadata: { name, annotations }, data: { 'ca.crt': text, 'client-ca-file': text } }
   }
   vi.useRealTimers()
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
@@ -81,5 +103,13 @@ it('knows for those who do not hold them which authorities have ended, by anothe
   published.delete('hub-authority')
   expect(await later()).toEqual([true, false])
   expect(changes).toBe(2)
+  // And whether they can sign.
+  published.set('hub-authority', two)
+  trouble = 'members that are approved wait for their certificates: the Secret is cut'
+  await later()
+  expect([known.authorities.signingFault?.(), changes]).toEqual(['the Secret is cut', 3])
+  trouble = undefined
+  await later()
+  expect([known.authorities.signingFault?.(), changes]).toEqual([undefined, 4])
   await known.stop()
 })

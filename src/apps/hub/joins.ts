@@ -90,21 +90,28 @@ const OF_API: Published = {
   everyMs: seconds(30),
 }
 
-/**
- * As a hub takes members' certificates now, PEM; undefined: they are not published, or may not be read.
- * @param failed hears why they could not be read
- */
+/** What hears of a look at which authorities are published. */
+interface RootsHeard {
+  /** why they could not be read */
+  readonly failed?: (error: unknown) => void
+  /** what the hub says of its own */
+  readonly own?: (map: KubeObject | undefined) => void
+}
+
+/** As a hub takes members' certificates now, PEM; undefined: they are not published, or may not be read. */
 export async function trustedRoots(
   hub: KubeClient,
   namespace: string,
-  failed: (error: unknown) => void = () => undefined,
+  { failed, own: heard }: RootsHeard = {},
 ): Promise<string | undefined> {
-  const read = ({ key, field }: Published) => hub.get(configMaps, key).then((map) => fieldOf(map, field))
+  const [ownMap, mapOfApi] = [OWN(namespace), OF_API]
   try {
-    const [own, ofApi] = await Promise.all([read(OWN(namespace)), read(OF_API)])
-    return own === '' ? undefined : `${own}\n${ofApi}`
+    const [map, ofApi] = await Promise.all([ownMap, mapOfApi].map(({ key }) => hub.get(configMaps, key)))
+    heard?.(map)
+    const own = fieldOf(map, ownMap.field)
+    return own === '' ? undefined : `${own}\n${fieldOf(ofApi, mapOfApi.field)}`
   } catch (error) {
-    failed(error)
+    failed?.(error)
     return undefined
   }
 }
@@ -119,14 +126,21 @@ export function publishedAuthorities(
   logger: HubLogger,
 ): Part & { readonly authorities: Authorities } {
   let known: readonly string[] | undefined
+  let fault: string | undefined
   let timer: NodeJS.Timeout | undefined
   let looking: Promise<void> | undefined
   let why = ''
   const listeners = new Set<() => void>()
   const look = async () => {
     let failure = ''
-    const roots = await trustedRoots(hub(), namespace, (error) => {
-      failure = FleetError.from(error).message
+    const faultBefore = fault
+    const roots = await trustedRoots(hub(), namespace, {
+      failed: (error) => {
+        failure = FleetError.from(error).message
+      },
+      own: (map) => {
+        fault = unusableIn(map)
+      },
     })
     if (failure !== '' && failure !== why)
       logger.warn(
@@ -135,8 +149,9 @@ export function publishedAuthorities(
       )
     why = failure
     const read = trustedIn(roots)?.map(fingerprintOf)
-    if (!read || read.join() === known?.join()) return
-    known = read
+    const isSame = !read || read.join() === known?.join()
+    if (isSame && fault === faultBefore) return
+    if (read) known = read
     for (const listener of listeners) listener()
   }
   const lookOnce = () => {
@@ -157,6 +172,7 @@ export function publishedAuthorities(
     },
     authorities: {
       lacksIssuerOf: ({ issuer }) => known && issuer !== undefined && !known.some((id) => id.startsWith(issuer)),
+      signingFault: () => fault,
       onChange(listener) {
         listeners.add(listener)
         return () => void listeners.delete(listener)
@@ -177,34 +193,42 @@ function publishedRoots(
 ): () => Promise<string> {
   let roots = ''
   let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<void> | undefined
   let isReported = false
-  return async () => {
-    const now = systemClock.now()
-    if (now - readAt < (roots === '' ? seconds(1) : everyMs)) return roots
-    readAt = now
+  const read = async (): Promise<void> => {
     try {
       const map = await hub().get(configMaps, key)
       onRead(map)
-      const read = fieldOf(map, field)
-      if (read === '' && roots !== '') {
-        if (!isReported)
-          logger.warn(
-            {},
-            `the ConfigMap ${key.namespace}/${key.name} says no more which authorities members' certificates are of: those that it named last go on counting until this process ends`,
-          )
-        isReported = true
-        return roots
+      const found = fieldOf(map, field)
+      if (found !== '' || roots === '') {
+        roots = found
+        isReported = false
+        return
       }
-      roots = read
-      isReported = false
+      if (!isReported)
+        logger.warn(
+          {},
+          `the ConfigMap ${key.namespace}/${key.name} says no more which authorities members' certificates are of: those that it named last go on counting until this process ends`,
+        )
     } catch (error) {
       if (!isReported)
         logger.warn(
           { err: error, forbidden: isKubeError(error, 'forbidden') },
           `members cannot prove themselves by certificate: the ConfigMap ${key.namespace}/${key.name} cannot be read`,
         )
-      isReported = true
     }
+    isReported = true
+  }
+  return async () => {
+    const now = systemClock.now()
+    if (now - readAt >= (roots === '' ? seconds(1) : everyMs)) {
+      readAt = now
+      reading = read().finally(() => {
+        reading = undefined
+      })
+    }
+    // Whoever asks meanwhile is told what is read, and not that there is nothing yet.
+    await reading
     return roots
   }
 }

@@ -17,6 +17,7 @@ import { historyOf } from './history.ts'
 import { hubAccess } from './hub-access.ts'
 import { type ControllerName, createHubControllers, type HubControllersOptions } from './hub-controllers.ts'
 import { joinsOnKubernetes, keptIn, publishedAuthorities, recordedBy } from './joins.ts'
+import { sayJudged } from './judged-members.ts'
 import { reviewsOfMembers } from './member-audit.ts'
 import { signOnKubernetes } from './member-authority.ts'
 import { memberMetrics, refusalsCounted } from './member-metrics.ts'
@@ -105,6 +106,7 @@ export async function manager({ config, warnings, version }: RoleOptions<Manager
             signal,
           ),
       }),
+    judging: (signal) => sayJudged(redisConnection(config.redis), logger, signal),
     ...(config.leaderElection && {
       election: (name: ControllerName) =>
         new LeaderElection({ kube: hub.get(), namespace, name: LEASES[name], identity, logger }),

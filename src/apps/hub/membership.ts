@@ -7,6 +7,7 @@ import type { ConnectAnswer } from './connect.ts'
 import { HUB_NAMESPACE } from './control-plane.ts'
 import { trustedRoots } from './joins.ts'
 import { clusterNameOf, type HubObjectsOptions, hubAccess } from './objects-of-hub.ts'
+import { unanswered } from './unanswered.ts'
 
 /** What commands about one member are called with. */
 export interface MembershipOptions extends HubObjectsOptions {
@@ -62,6 +63,8 @@ async function decided(
 ): Promise<ConnectAnswer> {
   const cluster = clusterNameOf(options.cluster)
   await using hub = createKubeClient(await hubAccess(options))
-  const done = await decide({ hub, cluster })
+  const done = await decide({ hub, cluster }).catch((error: unknown) => {
+    throw unanswered(error)
+  })
   return { text: done.map((line) => `${line}\n`).join(''), notes: [] }
 }

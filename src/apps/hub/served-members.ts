@@ -3,10 +3,11 @@ import { AgentCredentials } from '#connections'
 import { accept, DecisionRights, detach, JoinTokens, RequestIndex, refuse, revokeMember } from '#joining'
 import type { KubeClient } from '#kube'
 import { type DecideMember, parseClusterName, systemClock } from '#model'
-import { type Authorities, MemberIndex } from '#registration'
+import { type Authorities, type Judgement, MemberIndex } from '#registration'
 import { silentLogger } from '#runtime'
 import { trustedRoots } from './joins.ts'
 import { type HubLogger, part } from './run.ts'
+import { unanswered } from './unanswered.ts'
 
 interface ServedMembersOptions {
   readonly hub: () => KubeClient
@@ -14,13 +15,16 @@ interface ServedMembersOptions {
   readonly namespace: string
   /** of the hub; undefined: they are not known here */
   readonly authorities?: Authorities
+  /** undefined: this process judges members */
+  readonly judgement?: Judgement
   /** the hub is its own API: its administrators may decide without rights there */
   readonly administratorsDecide: boolean
   readonly logger: HubLogger
 }
 
 /** Who is a member, who asks to be one, and how that is decided by whom, for the page and the API; none of it waits for the hub's objects. */
-export function servedMembers({ hub, namespace, authorities, administratorsDecide, logger }: ServedMembersOptions) {
+export function servedMembers(options: ServedMembersOptions) {
+  const { hub, namespace, authorities, judgement, administratorsDecide, logger } = options
   const watching = <T extends AsyncDisposable & { start(): void }>(name: string, Index: new (shared: Shared) => T) =>
     part<T>(name, () => {
       const index = new Index({ hub: hub(), logger: logger.child({ part: name }), clock: systemClock })
@@ -31,6 +35,7 @@ export function servedMembers({ hub, namespace, authorities, administratorsDecid
     const made = new MemberIndex({
       ...{ hub: hub(), logger: logger.child({ part: 'member-index' }), clock: systemClock },
       ...(authorities && { authorities }),
+      ...(judgement && { judgement }),
     })
     made.start()
     void noteLostAuthority(made, logger, signal)
@@ -67,7 +72,7 @@ type Shared = ConstructorParameters<typeof MemberIndex>[0]
 
 /** Carries decisions out as the commands of the same names do. */
 function memberDecisions(hub: () => KubeClient, namespace: string): DecideMember {
-  return async (decision, { cluster: name, request, by }, did) => {
+  const decide: DecideMember = async (decision, { cluster: name, request, by }, did) => {
     const what = {
       ...{ hub: hub(), cluster: parseClusterName(name), by },
       ...(did && { did }),
@@ -90,4 +95,8 @@ function memberDecisions(hub: () => KubeClient, namespace: string): DecideMember
       }
     }
   }
+  return (...what) =>
+    decide(...what).catch((error: unknown) => {
+      throw unanswered(error)
+    })
 }

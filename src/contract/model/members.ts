@@ -105,6 +105,23 @@ export interface MemberRequest {
   readonly missing: readonly MissingDecision[]
 }
 
+/** Why what is known of members is of then, and not of now. */
+export interface Behind {
+  /** ms */
+  readonly since: number
+  readonly code: 'hub_api_away' | 'members_not_judged'
+  readonly message: string
+}
+
+export const hubAway = (
+  trouble: { readonly since: number; readonly message: string } | undefined,
+): Behind | undefined =>
+  trouble && {
+    since: trouble.since,
+    code: 'hub_api_away',
+    message: `the hub's API does not tell of members: ${trouble.message}`,
+  }
+
 /** Who is a member, from memory: no call waits. */
 export interface MemberReader {
   /** sorted by name */
@@ -116,6 +133,8 @@ export interface MemberReader {
   version(): number
   /** false: the first list is not in */
   isKnown(): boolean
+  /** undefined: what is known is of now */
+  behind(): Behind | undefined
 }
 
 /** Who asks to be a member, from memory: no call waits. */
@@ -126,6 +145,8 @@ export interface MemberRequestReader {
   version(): number
   /** false: the first list is not in */
   isKnown(): boolean
+  /** undefined: what is known is of now */
+  behind(): Behind | undefined
 }
 
 /** The label that names the one exclusive set of a cluster, as Open Cluster Management has it. */

@@ -1,7 +1,15 @@
 import { CLUSTER_LABEL } from '#authority'
-import { Informer } from '#controller'
+import { Informer, lastingTrouble } from '#controller'
 import type { KubeClient } from '#kube'
-import type { Clock, MemberDecision, MemberRequest, MemberRequestReader, MissingDecision } from '#model'
+import {
+  type Behind,
+  type Clock,
+  hubAway,
+  type MemberDecision,
+  type MemberRequest,
+  type MemberRequestReader,
+  type MissingDecision,
+} from '#model'
 import type { Logger } from '#runtime'
 import { ASKED_ANNOTATION } from './askers.ts'
 import {
@@ -24,10 +32,13 @@ import { denialTimeOf, type ManagedCluster, managedClusters } from './members.ts
 export class RequestIndex implements MemberRequestReader, AsyncDisposable {
   readonly #requests: Informer<CertificateRequest>
   readonly #members: Informer<ManagedCluster>
+  readonly #clock: Clock
   #version = 0
+  #wasBehind = false
   #made: { readonly version: number; readonly requests: readonly MemberRequest[] } | undefined
 
   constructor({ hub, logger, clock }: { readonly hub: KubeClient; readonly logger: Logger; readonly clock: Clock }) {
+    this.#clock = clock
     this.#requests = new Informer({
       ...{ kube: hub, resource: certificateRequests, labelSelector: CLUSTER_LABEL, logger, clock },
       where: ({ spec }) => MEMBER_SIGNERS.has(spec.signerName),
@@ -50,11 +61,18 @@ export class RequestIndex implements MemberRequestReader, AsyncDisposable {
   }
 
   version(): number {
+    const isBehind = this.behind() !== undefined
+    if (isBehind !== this.#wasBehind) this.#version++
+    this.#wasBehind = isBehind
     return this.#version + (this.isKnown() ? 1 : 0)
   }
 
   isKnown(): boolean {
     return this.#requests.isSynced && this.#members.isSynced
+  }
+
+  behind(): Behind | undefined {
+    return hubAway(lastingTrouble([this.#requests, this.#members], this.#clock))
   }
 
   requests(): readonly MemberRequest[] {

@@ -18,6 +18,8 @@ export const certificateLifeOf = (member: KubeObject): CertificateLife | null =>
 export interface Authorities {
   /** Whether none of them can have signed it; undefined: not known. */
   lacksIssuerOf(life: CertificateLife): boolean | undefined
+  /** Why no certificate can be signed; undefined: one can, or it is not known. */
+  signingFault?(): string | undefined
   /** @returns what ends it */
   onChange(listener: () => void): () => void
 }

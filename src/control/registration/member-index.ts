@@ -1,6 +1,6 @@
-import { Informer } from '#controller'
+import { Informer, lastingTrouble } from '#controller'
 import type { KubeClient } from '#kube'
-import type { Clock, MemberFacts, MemberReader, MemberState } from '#model'
+import { type Behind, type Clock, hubAway, type MemberFacts, type MemberReader, type MemberState } from '#model'
 import type { Logger } from '#runtime'
 import {
   type Authorities,
@@ -10,7 +10,7 @@ import {
   lacksAuthority,
   revokedMs,
 } from './certificate-life.ts'
-import { lostAuthorityWords, noMemberWords, type Words } from './no-member-words.ts'
+import { lostAuthorityWords, noMemberWords, unsignedWords, type Words } from './no-member-words.ts'
 import {
   conditionOf,
   type ManagedCluster,
@@ -25,8 +25,16 @@ export interface MemberIndexOptions {
   readonly hub: KubeClient
   /** undefined: which CAs the hub has is not known here */
   readonly authorities?: Authorities
+  /** undefined: members are judged in this process */
+  readonly judgement?: Judgement
   readonly logger: Logger
   readonly clock: Clock
+}
+
+/** Whether some process of the hub says of members whether they are available. */
+export interface Judgement {
+  /** ms; undefined: one does */
+  absentSince(): number | undefined
 }
 
 /** Members as the hub's objects have them, followed by list and watch, for who shows them. */
@@ -35,11 +43,17 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
   readonly #sets: Informer<ManagedClusterSet>
   readonly #authorities: Authorities | undefined
   readonly #unsubscribe: (() => void) | undefined
+  readonly #judgement: Judgement | undefined
+  readonly #clock: Clock
   #version = 0
+  /** what `behind` said when the version was asked for last */
+  #saidBehind = ''
   #made: { readonly version: number; readonly members: ReadonlyMap<string, MemberFacts> } | undefined
 
-  constructor({ hub, logger, clock, authorities }: MemberIndexOptions) {
+  constructor({ hub, logger, clock, authorities, judgement }: MemberIndexOptions) {
     this.#authorities = authorities
+    this.#judgement = judgement
+    this.#clock = clock
     this.#members = new Informer({ kube: hub, resource: managedClusters, logger, clock })
     this.#sets = new Informer({ kube: hub, resource: managedClusterSets, logger, clock })
     for (const informer of [this.#members, this.#sets])
@@ -58,7 +72,18 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
   }
 
   version(): number {
+    const behind = this.behind()?.code ?? ''
+    if (behind !== this.#saidBehind) this.#version++
+    this.#saidBehind = behind
     return this.#version + (this.isKnown() ? 1 : 0)
+  }
+
+  behind(): Behind | undefined {
+    const away = hubAway(lastingTrouble([this.#members, this.#sets], this.#clock))
+    const since = this.#judgement?.absentSince()
+    if (away || since === undefined) return away
+    const message = 'no manager of this hub judges members, or its Redis is away: none that is lost since is noticed'
+    return { since, code: 'members_not_judged', message }
   }
 
   isKnown(): boolean {
@@ -120,7 +145,9 @@ export function stateOf(member: ManagedCluster): MemberState {
   const available = conditionOf(member, CONDITIONS.available)?.status
   if (available === 'True') return 'available'
   if (available === 'False') return 'unreachable'
-  return conditionOf(member, CONDITIONS.joined)?.status === 'True' ? 'lost' : 'not joined yet'
+  // Of one that has just joined nothing was said yet: it was never lost.
+  const isJoined = conditionOf(member, CONDITIONS.joined)?.status === 'True'
+  return isJoined && available !== undefined ? 'lost' : 'not joined yet'
 }
 
 /** As lists show it. @param sets all there are @param authorities undefined: not known */
@@ -142,7 +169,8 @@ export function memberFactsOf(
     (state === 'not accepted yet' && momentOf(creationTimestamp)) ||
     (told && Math.max(...[told, accepted].map((one) => momentOf(one?.lastTransitionTime) ?? 0)))
   const lost = hasLostAuthority(member, authorities) ? lostAuthorityWords(member) : undefined
-  const outside = noMemberWords(member, state) ?? lost
+  const fault = state === 'not joined yet' ? authorities?.signingFault?.() : undefined
+  const outside = noMemberWords(member, state) ?? lost ?? (fault === undefined ? undefined : unsignedWords(fault))
   const words = outside ?? rivalryIn(member, state, told?.message) ?? told
   const transport = annotations[TRANSPORT]
   return {

@@ -24,6 +24,12 @@ export const lostAuthorityWords = (member: ManagedCluster): Words => ({
   message: `${LOCKED_OUT}, so its agent is refused: let the cluster join anew (${howAnew(member)}), or, where that authority was lost and not ended, put it back from the backup (docs/guide/backup.md) and start the hub again.`,
 })
 
+/** Of a cluster that is accepted and waits for a certificate that cannot be signed. */
+export const unsignedWords = (fault: string): Words => ({
+  reason: 'AuthorityHarmed',
+  message: `It waits for its certificate, and the hub can sign none: ${fault}`,
+})
+
 const howAnew = ({ metadata: { name, annotations } }: ManagedCluster): string =>
   annotations?.[TRANSPORT] === 'api'
     ? `there, \`${FORGET_CERTIFICATE}\`, and restart its agent: it asks with a bootstrap kubeconfig, and that is approved`

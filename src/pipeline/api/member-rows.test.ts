@@ -107,6 +107,23 @@ describe('rows of requests', () => {
     ])
   })
 
+  it('are of when the hub last heard of them, with all that is known, where it hears no more', () => {
+    const served = new SomeMembers([aMember('east')], [aRequest('east-1')])
+    const state = { version: () => 1, cluster: () => undefined } as unknown as StateReader // of nobody's cluster anything is asked
+    const members = new MemberRows({ members: served.members, state, clock: systemClock }).rows(sees('*'))
+    expect(members).toMatchObject({ outcome: 'complete' })
+    served.behind = { since: 1000, code: 'members_not_judged', message: 'no manager judges them' }
+    const since = { outcome: 'unreachable', code: 'members_not_judged', freshness: { observedAt: 1000 } }
+    for (const rows of [
+      new MemberRows({ members: served.members, state, clock: systemClock }),
+      new MemberRequestRows(served.requests, systemClock),
+    ]) {
+      const told = rows.rows(sees('*'))
+      expect(told).toMatchObject(since)
+      expect([...told.rows.rows()]).toHaveLength(1)
+    }
+  })
+
   it('are for administrators, all of one name beside each other', () => {
     const served = new SomeMembers([], [aRequest('east-1'), aRequest('east-2')])
     const rows = new MemberRequestRows(served.requests, systemClock)

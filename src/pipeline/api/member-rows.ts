@@ -1,5 +1,6 @@
 import type { AccessView } from '#access'
 import {
+  type Behind,
   type Clock,
   type MemberFacts,
   type MemberReader,
@@ -55,6 +56,7 @@ export class MemberRows implements FleetRows {
       kind,
       members.isKnown() ? members.members().filter((member) => this.#isSeen(accessView, member)) : undefined,
       clock.now(),
+      members.behind(),
     )
   }
 
@@ -86,18 +88,24 @@ export class MemberRequestRows implements FleetRows {
 
   rows({ administrator }: AccessView): RowsState {
     const known = this.#requests.isKnown() ? this.#requests.requests() : undefined
-    return statedRows(memberRequests, administrator ? known : [], this.#clock.now())
+    return statedRows(memberRequests, administrator ? known : [], this.#clock.now(), this.#requests.behind())
   }
 }
 
-/** Each row says since when it is so; what is known of the rows is known now. @param seen undefined: nothing was told yet */
-function statedRows<S>(kind: FleetKind<S>, seen: readonly S[] | undefined, attemptedAt: number): RowsState {
+/** Each row says since when it is so; what is known of the rows is known now, or as of when it was. @param seen undefined: nothing was told yet */
+function statedRows<S>(
+  kind: FleetKind<S>,
+  seen: readonly S[] | undefined,
+  attemptedAt: number,
+  behind?: Behind,
+): RowsState {
   if (!seen) {
     const message = "the hub's API did not tell its members yet"
     const read = { outcome: 'unreachable', code: 'members_unknown', message, attemptedAt, freshness: null } as const
     return stateOfRows(kind, read, { rows: Table.empty, aggregations: {} })
   }
-  const freshness = { observedAt: attemptedAt, receivedAt: attemptedAt, source: 'pull' } as const
-  const read = { outcome: 'complete', code: '', message: '', attemptedAt, freshness } as const
+  const { since: observedAt = attemptedAt, code = '', message = '' } = behind ?? {}
+  const freshness = { observedAt, receivedAt: observedAt, source: 'pull' } as const
+  const read = { outcome: behind ? 'unreachable' : 'complete', code, message, attemptedAt, freshness } as const
   return stateOfRows(kind, read, { rows: kind.tableOf(seen), aggregations: kind.count(seen) })
 }

@@ -15,7 +15,15 @@ export {
   type Reconciled,
   type Trigger,
 } from './controller.ts'
-export { changesSpec, Informer, type InformerOptions, keyOf, type ObjectChange, type ObjectSource } from './informer.ts'
+export {
+  changesSpec,
+  Informer,
+  type InformerOptions,
+  keyOf,
+  lastingTrouble,
+  type ObjectChange,
+  type ObjectSource,
+} from './informer.ts'
 export { InformerIndex } from './informer-index.ts'
 export { LeaderElection, type LeaderElectionOptions, type Lease } from './leader-election.ts'
 export { Manager, type ManagerOptions } from './manager.ts'

@@ -1,5 +1,5 @@
 import type { KubeClient, KubeObject, ObjectKey, Resource, WatchEvent } from '#kube'
-import { type Clock, FleetError, systemClock } from '#model'
+import { type Clock, FleetError, seconds, systemClock } from '#model'
 import { backoffMs, type Logger } from '#runtime'
 import { keyText } from './work-queue.ts'
 
@@ -253,6 +253,19 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   #tell(change: ObjectChange<T>): void {
     for (const listener of this.#listeners) listener(change)
   }
+}
+
+/** A watch that breaks off goes on in a moment, as a rule. */
+const PASSING_MS = seconds(10)
+
+/** Since when one of them is not followed, ms, and why; undefined: all are, or it may pass. */
+export function lastingTrouble(
+  informers: readonly Pick<Informer<never>, 'trouble'>[],
+  clock: Clock,
+): { readonly since: number; readonly message: string } | undefined {
+  const [first] = informers.flatMap(({ trouble }) => trouble ?? []).sort((a, b) => a.since - b.since)
+  if (!first || clock.now() - first.since < PASSING_MS) return undefined
+  return { since: first.since, message: FleetError.from(first.error).message }
 }
 
 /** A fault that was foreseen needs no stack. */

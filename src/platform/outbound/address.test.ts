@@ -22,6 +22,7 @@ describe('an address', () => {
   it.each([
     ...['8.8.8.8', '172.15.255.255', '172.32.0.0', '192.167.255.255', '169.253.1.1', '100.63.255.255', '100.128.0.0'],
     ...['223.255.255.255', '2606:4700::1111', '::ffff:8.8.8.8', '64:ff9b::8.8.8.8', '2002:808:808::', '2001:db9::1'],
+    ...['::ffff:0:808:808', '2001:0:4136:e378:8000:63bf:f7f7:f7f7', '2001:db9::200:5efe:808:808'],
   ])('%s is of the internet', (address) => expect(isInternal(address)).toBe(false))
 
   it.each([
@@ -36,6 +37,7 @@ describe('an address', () => {
       '64:ff9b:1:a9:fe:a9fe::',
       '64:ff9b:1:0:a9:fea9:fe00::',
     ] as const),
+    ...(['::ffff:0:a9fe:a9fe', '2001:0:4136:e378:8000:63bf:5601:5601', '2001:db9::5efe:a9fe:a9fe'] as const),
     ...(['::ffff:6464:64c8', 'FD00:EC2:0:0:0:0:0:254', '2002:a9fe:a9fe::', '168.63.129.16'] as const),
   ])('%s is of a metadata service', (address) => expect(addressKind(address)).toBe('metadata'))
 

@@ -115,7 +115,7 @@ function translatedKind(address: string): AddressKind | undefined {
 /** Whether the address is not one of the internet. What is no address counts as internal. */
 export const isInternal = (address: string): boolean => addressKind(address) !== 'internet'
 
-/** The IPv4 address that packets to this IPv6 address go to in the end: mapped, compatible, NAT64 and 6to4. */
+/** The IPv4 address that packets to this IPv6 address go to in the end. */
 export function embeddedAddress(address: string): string | undefined {
   return embedded(wordsOf(address.split('%', 1)[0] ?? address))
 }
@@ -132,13 +132,19 @@ function plain(address: string): string {
   return isMapped ? dotted(words[6] ?? 0, words[7] ?? 0) : words.map((word) => word.toString(16)).join(':')
 }
 
-/** The IPv4 address that packets to this one go to in the end: mapped, compatible, NAT64 and 6to4. */
+/**
+ * The IPv4 address that packets to this one go to in the end: mapped, compatible, NAT64, translated, 6to4, Teredo and ISATAP.
+ * @see RFC 4291, 6052, 2765, 3056, 4380, 5214
+ */
 function embedded(words: readonly number[]): string | undefined {
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = words
   const zeroUntilF = a === 0 && b === 0 && c === 0 && d === 0 && e === 0
   if (zeroUntilF && (f === 0xffff || f === 0)) return dotted(g, h)
   if (a === 0x64 && b === 0xff9b && c === 0 && d === 0 && e === 0 && f === 0) return dotted(g, h)
+  if (a === 0 && b === 0 && c === 0 && d === 0 && e === 0xffff && f === 0) return dotted(g, h)
   if (a === 0x2002) return dotted(b, c)
+  if (a === 0x2001 && b === 0) return dotted(g ^ 0xffff, h ^ 0xffff)
+  if ((e === 0 || e === 0x200) && f === 0x5efe) return dotted(g, h)
   return undefined
 }
 

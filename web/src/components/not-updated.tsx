@@ -4,6 +4,7 @@ import type { ApiProblem } from '../contract.ts'
 import { useUnheard } from '../live/hooks.ts'
 import { beginningSentence } from '../model/format.ts'
 import { Notices } from '../model/notices.ts'
+import { Age } from './text.tsx'
 
 const notices = new Notices()
 
@@ -11,7 +12,16 @@ const notices = new Notices()
  * What is shown is from before: the last look brought no answer. One cause is told once, whatever on the page it is the cause of,
  * and not where the banner tells it already.
  */
-export function NotUpdated({ problem, onRetry }: { problem: ApiProblem | null; onRetry: () => void }): ReactNode {
+export function NotUpdated({
+  problem,
+  asOf = null,
+  onRetry,
+}: {
+  problem: ApiProblem | null
+  /** of when what is shown is, where that is known, ms */
+  asOf?: number | null
+  onRetry: () => void
+}): ReactNode {
   const id = useId()
   const retry = useRef(onRetry)
   retry.current = onRetry
@@ -25,6 +35,11 @@ export function NotUpdated({ problem, onRetry }: { problem: ApiProblem | null; o
       <IconAlertTriangle size={18} aria-hidden="true" />
       <span>
         <b>Not updated.</b> {beginningSentence(problem.message)} <code>{problem.code}</code>.{' '}
+        {asOf !== null && (
+          <>
+            All of it is as of <Age at={asOf} suffix=" ago" />.{' '}
+          </>
+        )}
         <button type="button" className="text-button" onClick={() => notices.retry(cause)}>
           Retry
         </button>

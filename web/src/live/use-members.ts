@@ -20,8 +20,10 @@ export type Listed<T> =
       readonly items: readonly T[]
       /** how many there are, where not all of them are here yet */
       readonly total: number
-      /** why the last look brought nothing new */
+      /** why the last look brought nothing new, or why what it brought is old */
       readonly problem: ApiProblem | null
+      /** of when it is, where the hub has heard nothing of members since, ms; null: of now */
+      readonly asOf: number | null
       readonly again: () => void
     }
 
@@ -49,7 +51,11 @@ export function useTroubledMembers(): { readonly members: readonly Member[]; rea
   const late = useMemo(() => ({ where: ['accepted=true', `renewBy<${now + lateEveryMs}`] }), [now])
   const answers = [useListed('members', memberOf, lost), useListed('members', memberOf, late)]
   const found = answers.flatMap((one) => (one.state === 'here' ? one.items : []))
-  const why = answers.map((one) => (one.state === 'failed' ? one.problem : one.state === 'unread' ? one.part : null))
+  const why = answers.map((one) => {
+    if (one.state === 'failed') return one.problem
+    if (one.state === 'unread') return one.part
+    return one.state === 'here' && one.asOf !== null ? one.problem : null
+  })
   return {
     members: [...new Map(found.map((member) => [member.name, member])).values()],
     unknown: why.find((one) => one !== null)?.message ?? null,
@@ -66,7 +72,10 @@ function useListed<T>(type: string, of: (row: ShownRow) => T, query: { readonly 
       return paged.problem.code === 'type_not_found' ? { state: 'off' } : { ...paged, again }
     const { page, rows, problem } = paged
     const [on] = page.on
-    if (on && on.part.outcome !== 'complete') return { state: 'unread', part: on.part }
-    return { state: 'here', items: rows.items.map(of), total: page.total, problem, again }
+    const here = { state: 'here' as const, items: rows.items.map(of), total: page.total, again }
+    if (!on || on.part.outcome === 'complete') return { ...here, problem, asOf: null }
+    const { freshness, code, message } = on.part
+    if (!freshness) return { state: 'unread', part: on.part }
+    return { ...here, problem: { status: 503, code, message }, asOf: freshness.observedAt }
   }, [paged, pending, again, of])
 }

@@ -1,4 +1,4 @@
-import type { DecideMember, LackedRights, MemberFacts, MemberRequest } from '#model'
+import type { Behind, DecideMember, LackedRights, MemberFacts, MemberRequest } from '#model'
 import type { ServedMembers } from '../types.ts'
 
 /** A member that lives and is monitored by our agent. */
@@ -14,6 +14,7 @@ export const aMember = (name: string, over: Partial<MemberFacts> = {}): MemberFa
 /** Members and requests in memory, which a test changes. */
 export class SomeMembers implements ServedMembers {
   isKnown = true
+  behind: Behind | undefined
   #version = 1
   #members: readonly MemberFacts[]
   #requests: readonly MemberRequest[]
@@ -52,10 +53,16 @@ export class SomeMembers implements ServedMembers {
       sets: () => [...new Set([...this.#sets, ...this.#members.flatMap(({ sets }) => sets)])].sort(),
       version: () => this.#version,
       isKnown: () => this.isKnown,
+      behind: () => this.behind,
     }
   }
 
   get requests() {
-    return { requests: () => this.#requests, version: () => this.#version, isKnown: () => this.isKnown }
+    return {
+      requests: () => this.#requests,
+      version: () => this.#version,
+      isKnown: () => this.isKnown,
+      behind: () => this.behind,
+    }
   }
 }

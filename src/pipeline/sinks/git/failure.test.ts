@@ -8,3 +8,14 @@ it('tells of a full disk of the agent without its places', () => {
   expect(message).toContain('the disk of the agent is full')
   expect(message).not.toContain('/data')
 })
+
+it.each([
+  "SSL: certificate subject name (git.test) does not match target host name 's3.test'",
+  "SSL: certificate subject name (git.test) does not match target hostname 's3.test'",
+  "SSL: no alternative certificate subject name matches target host name 's3.test'",
+])('tells a certificate of another name from one that is not trusted: %s', (words) => {
+  const said = `fatal: unable to access 'https://s3.test/inv.git/': ${words}`
+  const { errorClass, message } = gitFailure(said, { host: 's3.test', port: 443 }, [])
+  expect(errorClass).toBe('terminal')
+  expect(message).toContain('is for another name')
+})

@@ -72,6 +72,11 @@ const CAUSES: readonly Cause[] = [
     sentence: 'there is no such repository, or these credentials may not see it',
   },
   {
+    is: /does not match target host ?name|no alternative certificate subject name/i,
+    errorClass: 'terminal',
+    sentence: 'the certificate of the server is for another name: name it in the endpoint as the certificate does',
+  },
+  {
     is: /certificate/i,
     errorClass: 'terminal',
     sentence: 'the certificate of the server is not trusted: give its CA in tls.caBundle or tls.caSecretRef',

@@ -62,7 +62,7 @@ export function MemberPage({ name }: { name: string }): ReactNode {
               <Jointed text={beginningSentence(member.message)} />
             </p>
           )}
-          {listed.state === 'here' && <NotUpdated problem={listed.problem} onRetry={listed.again} />}
+          {listed.state === 'here' && <NotUpdated problem={listed.problem} asOf={listed.asOf} onRetry={listed.again} />}
           <Ways member={member} ask={ask} decisions={decisions} again={again} isTold={administrator} />
           <div className="member-panels">
             <Conditions member={member} />

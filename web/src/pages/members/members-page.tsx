@@ -124,6 +124,7 @@ const keyOf = ({ name }: Member) => name
 const labelsOf = ({ labels }: Member) => labels
 const wordsOf = ({ name, sets, reason, message }: Member) => `${name} ${sets.join(' ')} ${reason} ${message}`
 const dim: ReadonlySet<Member['state']> = new Set(['lost', 'not joined yet', 'denied', 'revoked'])
+const isPast = () => true
 const isDim = ({ state }: Member) => dim.has(state)
 const fields = {
   set: { kind: 'text' as const, read: ({ sets }: Member) => sets },
@@ -168,7 +169,7 @@ function List({ listed, administrator }: { listed: Listed<Member>; administrator
     case 'here':
       return (
         <>
-          <NotUpdated problem={listed.problem} onRetry={listed.again} />
+          <NotUpdated problem={listed.problem} asOf={listed.asOf} onRetry={listed.again} />
           <ResourceTable
             caption="Members"
             id="members"
@@ -180,7 +181,7 @@ function List({ listed, administrator }: { listed: Listed<Member>; administrator
             labels={labelsOf}
             words={wordsOf}
             rowKey={keyOf}
-            dim={isDim}
+            dim={listed.asOf === null ? isDim : isPast}
             sort="state"
             rowHeight={44}
             example="state:* set:* *=*"

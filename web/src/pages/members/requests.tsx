@@ -48,7 +48,7 @@ function Streamed(props: RequestsProps): ReactNode {
   if (listed.state !== 'here') return null
   return (
     <Asking {...props} requests={listed.items} total={listed.total}>
-      <NotUpdated problem={listed.problem} onRetry={listed.again} />
+      <NotUpdated problem={listed.problem} asOf={listed.asOf} onRetry={listed.again} />
     </Asking>
   )
 }

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest'
+import { silentLogger } from '#runtime'
+import { redisMissing, startRedis } from '../../pipeline/state/test/redis-server.ts'
+import { hearJudged, sayJudged } from './judged-members.ts'
+import type { HubLogger } from './run.ts'
+
+const logger = silentLogger as HubLogger
+
+describe.skipIf(redisMissing !== undefined)(
+  `members that a manager judges${redisMissing ? ` (${redisMissing})` : ''}`,
+  () => {
+    it('are known to be, and since when they are not any more, as when it ends, or Redis is away', async () => {
+      const redis = await startRedis()
+      const connection = { host: '127.0.0.1', port: redis.port }
+      const times = { everyMs: 20, heldMs: 200, patienceMs: 400 }
+      const stop = new AbortController()
+      const { part, judgement } = hearJudged(connection, logger, times)
+      const manager = () => {
+        const end = new AbortController()
+        return { end, ended: sayJudged(connection, logger, end.signal, times) }
+      }
+      try {
+        await part.start(stop.signal)
+        // Nobody does: it is not known at once.
+        expect(judgement.absentSince()).toBeUndefined()
+        await expect.poll(() => judgement.absentSince()).toBeDefined()
+        const first = manager()
+        await expect.poll(() => judgement.absentSince()).toBeUndefined()
+        first.end.abort()
+        await first.ended
+        const endedAt = Date.now()
+        await expect.poll(() => judgement.absentSince()).toBeDefined()
+        expect(Math.abs((judgement.absentSince() ?? 0) - endedAt)).toBeLessThan(5000)
+        const second = manager()
+        await expect.poll(() => judgement.absentSince()).toBeUndefined()
+        await redis[Symbol.asyncDispose]()
+        await expect.poll(() => judgement.absentSince()).toBeDefined()
+        second.end.abort()
+        await second.ended
+      } finally {
+        await part.stop()
+        await redis[Symbol.asyncDispose]()
+      }
+    })
+  },
+)
