@@ -376,7 +376,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     const page = await visits.visit(base)
     const entries = page.locator('.attention > ul > li')
     await expect.poll(() => entries.count(), patient).toBe(1)
-    await shown(entries.first()).toMatch(/2 members: certificates end soon and were not renewed.*first 3 d ago/s)
+    await shown(entries.first()).toMatch(/2 members: certificates were not renewed in time, and end soon or have ended.*first 3 d ago/s)
     const ended = { ...lost('ended'), reason: AUTHORITY_LOST }
     served.set([...names.map(lost), ended, ...late])
     // Their clusters are old by then, too: still it is one line.

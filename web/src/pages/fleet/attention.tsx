@@ -227,8 +227,8 @@ const memberWords = {
   },
   certificate: {
     need: 'degraded',
-    one: 'its certificate ends soon and was not renewed',
-    many: 'members: certificates end soon and were not renewed',
+    one: 'its certificate was not renewed in time: it ends soon, or has ended',
+    many: 'members: certificates were not renewed in time, and end soon or have ended',
   },
 } as const
 const memberQueries = {
