@@ -17,6 +17,7 @@ import { compileFilter, type Field, type FilterTarget, type Value } from '../mod
 import { fitWidths } from '../model/fit.ts'
 import { formatCount } from '../model/format.ts'
 import { commonLabels, fillExample, filterHints } from '../model/hints.ts'
+import { orderedRows } from '../model/ordered-rows.ts'
 import { usePreference } from '../preferences.ts'
 import { setQuery, usePlace, useQueryValue } from '../router.tsx'
 import { useSeesAll } from '../session.ts'
@@ -132,13 +133,18 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
     [props.example, target, sample],
   )
   const arranged = useMemo(
-    () => arrange(all, { filter, sortValue: sortBy ? sortValueOf(sortBy) : () => null, descending, name: rowKey }),
+    () =>
+      orderedRows(
+        arrange(all, { filter, sortValue: sortBy ? sortValueOf(sortBy) : () => null, descending, name: rowKey }),
+        rowKey,
+      ),
     [all, filter, sortBy, descending, rowKey],
   )
   const list = useRef<HTMLDivElement>(null)
-  const held = useHeldOrder(arranged, rows, rowKey, `${typed} ${order}`, list)
+  const held = useHeldOrder(arranged, rows, `${typed} ${order}`, list)
+  const shown = useMemo(() => [...held.rows.values()], [held.rows])
   const groupOf = group?.of
-  const lines = useMemo(() => groupLines(held.rows, rowKey, groupOf), [held.rows, rowKey, groupOf])
+  const lines = useMemo(() => groupLines(shown, rowKey, groupOf), [shown, rowKey, groupOf])
 
   const names = useMemo(
     () => [...new Set([...columns.map((column) => column.id), ...Object.keys(fields ?? {})])],
@@ -146,13 +152,13 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
   )
   const save = (format: 'csv' | 'json') => {
     const exported = [...visible.flatMap((column) => column.exports ?? [column]), ...(props.alsoExported ?? [])]
-    const content = format === 'csv' ? toCsv(held.rows, exported) : toJson(held.rows, exported)
+    const content = format === 'csv' ? toCsv(shown, exported) : toJson(shown, exported)
     download(fileName(caption, clock.now(), format), format === 'csv' ? 'text/csv' : 'application/json', content)
   }
   const { total } = props
   const what =
     total !== undefined && total > rows.size
-      ? `the ${formatCount(held.rows.length)} of ${formatCount(total)} that are here so far`
+      ? `the ${formatCount(shown.length)} of ${formatCount(total)} that are here so far`
       : 'what is shown'
   return (
     <section className="resource" aria-label={caption} ref={box}>
@@ -167,7 +173,7 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
           what={noun}
         />
         <p className="count">
-          <span role="status">{countText(held.rows.length, rows.size, props.total, noun)}</span>
+          <span role="status">{countText(shown.length, rows.size, props.total, noun)}</span>
           {text !== '' && <span className="on-paper">filter: {text}</span>}
           {props.note}
           {held.moved && (
@@ -201,14 +207,14 @@ export function ResourceTable<T>(props: ResourceTableProps<T>): ReactNode {
         </div>
       </div>
       <div ref={list} {...held.guard}>
-        {held.rows.length === 0 ? (
+        {shown.length === 0 ? (
           rows.size === 0 ? (
             props.empty
           ) : (
             <NoMatch noun={noun} onClear={() => setText('')} />
           )
         ) : props.instead ? (
-          props.instead({ rows: held.rows, lines: lines.slice(0, lines.length), gone: held.gone })
+          props.instead({ rows: shown, lines: lines.slice(0, lines.length), gone: held.gone })
         ) : (
           <Grid
             {...props}

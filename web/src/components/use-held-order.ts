@@ -1,12 +1,7 @@
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import { holdOrder } from '../model/arrange.ts'
+import { type Hold, hold, inOrder, type OrderedRows } from '../model/ordered-rows.ts'
 
-export interface Held<T> {
-  readonly rows: readonly T[]
-  /** keys of rows that are shown only because the order is held */
-  readonly gone: ReadonlySet<string>
-  /** rows would stand elsewhere if the order were not held */
-  readonly moved: boolean
+export interface Held<T> extends Hold<T> {
   readonly release: () => void
   /** for the part of the list that must not move while somebody is in it */
   readonly guard: {
@@ -24,9 +19,8 @@ export interface Held<T> {
  * @param list the element with the rows
  */
 export function useHeldOrder<T>(
-  arranged: readonly T[],
+  arranged: OrderedRows<T>,
   all: Pick<ReadonlyMap<string, T>, 'get' | 'has'>,
-  rowKey: (row: T) => string,
   intent: string,
   list: RefObject<HTMLElement | null>,
 ): Held<T> {
@@ -34,25 +28,13 @@ export function useHeldOrder<T>(
   const [focused, setFocused] = useState(false)
   const selected = useSelected(list)
   const [released, setReleased] = useState(0)
-  const shown = useRef<{ intent: string; rows: readonly T[] }>({ intent: '', rows: [] })
+  const shown = useRef<{ intent: string; rows: OrderedRows<T> | null }>({ intent: '', rows: null })
   const ask = `${intent} ${released}`
-  const holding = (pointed || focused || selected) && shown.current.intent === ask && shown.current.rows.length > 0
+  const before = shown.current.intent === ask ? shown.current.rows : null
+  const holding = (pointed || focused || selected) && before !== null && before.size > 0
 
-  const held = useMemo(() => {
-    if (!holding) return { rows: arranged, gone: new Set<string>(), moved: false }
-    const before = shown.current.rows
-    // Nothing came or went: the order is the same, however many there are.
-    if (before.length === arranged.length && before.every((row, place) => sameKey(rowKey, row, arranged[place])))
-      return { rows: arranged, gone: new Set<string>(), moved: false }
-    const last = new Map(before.map((row) => [rowKey(row), row]))
-    const byKey = new Map(arranged.map((row) => [rowKey(row), row]))
-    const order = holdOrder([...last.keys()], [...byKey.keys()])
-    const arrangedKeys = [...byKey.keys()]
-    const rows = order.flatMap((key) => byKey.get(key) ?? all.get(key) ?? last.get(key) ?? [])
-    const gone = new Set(order.filter((key) => !all.has(key)))
-    const moved = order.length !== arrangedKeys.length || order.some((key, index) => key !== arrangedKeys[index])
-    return { rows, gone, moved }
-  }, [holding, arranged, all, rowKey])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was shown before changes nothing by itself
+  const held = useMemo(() => (holding ? hold(before, arranged, all) : inOrder(arranged)), [holding, arranged, all])
 
   useLayoutEffect(() => {
     shown.current = { intent: ask, rows: held.rows }
@@ -94,6 +76,3 @@ function useSelected(list: RefObject<HTMLElement | null>): boolean {
   }, [list])
   return selected
 }
-
-const sameKey = <T>(rowKey: (row: T) => string, row: T, other: T | undefined): boolean =>
-  row === other || (other !== undefined && rowKey(row) === rowKey(other))

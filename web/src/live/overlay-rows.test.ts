@@ -13,7 +13,7 @@ const row = (name: string, values: FleetRowView['values'] = {}): FleetRowView =>
 const loaded = (names: readonly string[], more: Partial<ShownRow> = {}, isWhole = true): Here => ({
   state: 'here',
   rows: RowList.of(names.map((name) => ({ ...row(name, { node: 'n1' }), rowId: name, ...more }))),
-  page: { items: [], total: names.length, next: null, source: null, on: [] },
+  page: { total: names.length, next: null, source: null, on: [] },
   isWhole,
   problem: null,
 })

@@ -30,18 +30,18 @@ export class RowOverlay {
     if (!held.isWhole) return { paged, isBehind: false, reaches: false }
     const { rows: known, page } = paged
     const told: ShownRow[] = []
-    let [isNew, isMoved] = [false, false]
+    let isNew = false
     for (const row of held.rows.values()) {
       const id = this.#idOf(row)
       const before = known.get(id)
       isNew ||= before === undefined
-      isMoved ||= known.items[told.length]?.id !== id
       told.push(this.#shown(id, row, before))
     }
     const isAll = held.rows.size >= held.total
     const reaches = isAll || known.size <= held.rows.size
+    const rows = (reaches ? RowList.empty : known).ledBy(told)
+    const isMoved = rows.order !== known.order
     const isBehind = isNew || (!reaches && (isMoved || known.size > held.total))
-    const rows = reaches ? RowList.of(told) : isMoved ? followedBy(told, known) : known.put(told)
     return {
       paged: {
         ...paged,
@@ -68,12 +68,6 @@ export class RowOverlay {
     this.#made.set(row, { known, row: shown })
     return shown
   }
-}
-
-/** The stream's rows in its order, and behind them what else is loaded: all of it stands behind the last of them. */
-function followedBy(told: readonly ShownRow[], known: RowList): RowList {
-  const first = new Set(told.map(({ id }) => id))
-  return RowList.of([...told, ...known.items.filter(({ id }) => !first.has(id))])
 }
 
 /** The link of a value that is still the same. */

@@ -1,51 +1,132 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
-import { RowList, type ShownRow } from './row-list.ts'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { hold, orderedRows } from '../model/ordered-rows.ts'
+import { countBy } from '../model/recount.ts'
+import { RowList, type ShownRow, unpackedRows } from './row-list.ts'
 
 const row = (id: string, x = 0): ShownRow => ({
-  ...{ id, rowId: id, cluster: 'west', namespace: '', name: id, labels: {} },
-  values: { x },
+  ...{ id, rowId: id, cluster: 'west', namespace: '', name: id, labels: { app: id } },
+  values: { x, status: x > 4 ? 'Pending' : null },
 })
-const some = fc.array(fc.tuple(fc.constantFrom(...'abcdefgh'), fc.nat(9)), { maxLength: 12 })
+const ids = [...'abcdefgh']
+const some = fc.array(fc.tuple(fc.constantFrom(...ids), fc.nat(9)), { maxLength: 12 })
+const step = fc.tuple(fc.constantFrom('read', 'lead'), some)
+const rowsOf = (each: readonly (readonly [string, number])[]) => each.map(([id, x]) => row(id, x))
+const mapOf = (...lists: readonly (readonly ShownRow[])[]) => new Map(lists.flat().map((one) => [one.id, one]))
+
+const isSame = (list: RowList, expected: ReadonlyMap<string, ShownRow>) => {
+  const rows = [...expected.values()]
+  expect([...list]).toEqual([...expected])
+  expect([list.size, [...list.keys()], [...list.values()]]).toEqual([expected.size, [...expected.keys()], rows])
+  for (const from of [0, 1, 4]) expect(list.slice(from, from + 3)).toEqual(rows.slice(from, from + 3))
+  expect(ids.map((id) => list.get(id))).toEqual(ids.map((id) => expected.get(id)))
+  expect(ids.filter((id) => list.has(id))).toEqual(ids.filter((id) => expected.has(id)))
+  for (const column of ['x', 'status', 'none'])
+    expect(list.countBy(column)).toEqual(Object.fromEntries(countBy(column, rows)))
+}
 
 describe('RowList', () => {
-  it('is what a map of rows is, however it came to be; what it was made of stays as it was', () =>
+  it('is what a map of rows is, however it came to be and as much of it is packed; what it was made of stays as it was', () =>
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.boolean(), some), { maxLength: 6 }), (steps) => {
-        let list = RowList.empty
-        const expected = new Map<string, ShownRow>()
-        for (const [isLonger, rows] of steps) {
-          const before = [list, [...list.entries()]] as const
-          const made = rows.map(([id, x]) => row(id, x))
-          list = isLonger ? list.with(made) : list.put(made)
-          for (const one of made) if (isLonger || expected.has(one.id)) expected.set(one.id, one)
-          expect([...list]).toEqual([...expected])
-          expect([list.size, [...list.keys()], list.items]).toEqual([
-            expected.size,
-            [...expected.keys()],
-            [...expected.values()],
-          ])
-          expect([...'abcdefgh'].map((id) => list.get(id))).toEqual([...'abcdefgh'].map((id) => expected.get(id)))
-          const [older, was] = before
-          expect([...older.entries()]).toEqual(was)
-          expect([...'abcdefgh'].filter((id) => older.has(id)).sort()).toEqual(was.map(([id]) => id).sort())
+      fc.property(fc.array(step, { maxLength: 6 }), fc.constantFrom(0, 2, 99), (steps, unpacked) => {
+        let list = RowList.builder({ unpacked, counted: ['x'] }).build()
+        let read = new Map<string, ShownRow>()
+        let shown: ReadonlyMap<string, ShownRow> = read
+        for (const [what, each] of steps) {
+          const [older, was] = [list, shown]
+          const made = rowsOf(each)
+          if (what === 'read') {
+            list = list.with(made)
+            read = mapOf([...read.values()], made)
+            shown = read
+          } else {
+            const told = mapOf(made)
+            const asRead = [...told.keys()].every((id, at) => [...read.keys()][at] === id)
+            const order = list.order
+            list = list.ledBy(made)
+            shown = new Map([...told, ...[...read].filter(([id]) => !told.has(id))])
+            if (was === read) expect(list.order === order).toBe(asRead)
+          }
+          isSame(list, shown)
+          isSame(older, was)
         }
       }),
-      { numRuns: 50 },
+      { numRuns: 200 },
     ))
 
   it('is the same built of parts', () =>
     fc.assert(
-      fc.property(fc.array(some, { maxLength: 6 }), (parts) => {
-        const built = RowList.builder()
-        let list = RowList.empty
-        for (const part of parts) {
-          const made = part.map(([id, x]) => row(id, x))
-          built.add(made)
-          list = list.with(made)
-        }
-        expect([...built.build()]).toEqual([...list])
+      fc.property(fc.array(some, { maxLength: 6 }), fc.constantFrom(0, 2, 99), (parts, unpacked) => {
+        const built = RowList.builder({ unpacked, counted: ['status'] })
+        for (const part of parts) built.add(rowsOf(part))
+        isSame(built.build(), mapOf(...parts.map(rowsOf)))
       }),
-      { numRuns: 50 },
+      { numRuns: 100 },
     ))
+
+  it('is held as an array of its rows is', () =>
+    fc.assert(
+      fc.property(some, fc.array(step, { maxLength: 6 }), (first, steps) => {
+        const plain = (rows: RowList) => orderedRows([...rows.values()], ({ id }) => id)
+        let read = RowList.empty.with(rowsOf(first))
+        let [one, other] = [hold(read, read, read), hold(plain(read), plain(read), plain(read))]
+        for (const [what, each] of steps) {
+          const list = what === 'read' ? RowList.of([...rowsOf(each), ...read.values()]) : read.ledBy(rowsOf(each))
+          if (what === 'read') read = list
+          one = hold(one.rows, list, list)
+          other = hold(other.rows, plain(list), plain(list))
+          expect([[...one.rows.values()], one.gone, one.moved]).toEqual([
+            [...other.rows.values()],
+            other.gone,
+            other.moved,
+          ])
+        }
+      }),
+      { numRuns: 200 },
+    ))
+})
+
+describe('a long RowList', () => {
+  const count = 20_000
+  const longRows = (turn = 0) => Array.from({ length: count }, (_, at) => row(`r${at}`, at === 7 ? turn : at % 9))
+  const long = (rows: readonly ShownRow[]) => {
+    const built = RowList.builder({ counted: ['status'] })
+    for (let from = 0; from < rows.length; from += 1000) built.add(rows.slice(from, from + 1000))
+    return built.build()
+  }
+  const told = longRows(9).slice(0, 1000)
+  const unpacking = () => vi.spyOn(JSON, 'parse')
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  it('unpacks nothing when the stream tells its first rows, in whatever order, when it is read anew, and while its order is held', () => {
+    const [one, other] = [long(longRows()), long(longRows(1))]
+    const parse = unpacking()
+    const [led, renewed, turned] = [one.ledBy(told), other.ledBy(told), one.ledBy(told.toReversed())]
+    expect(led.get('r7')?.values.x).toBe(9)
+    expect(led.slice(0, 3)).toEqual(told.slice(0, 3))
+    expect(led.countBy('status')).toEqual(Object.fromEntries(countBy('status', [...told, ...longRows().slice(1000)])))
+    expect(hold(one, led, led).rows).toBe(led)
+    expect(hold(led, renewed, renewed).rows).toBe(renewed)
+    const held = hold(led, turned, turned)
+    expect([held.moved, held.gone.size, held.rows.size]).toEqual([true, 0, count])
+    expect(held.rows.slice(0, 3)).toEqual(told.slice(0, 3))
+    expect(parse).not.toHaveBeenCalled()
+  })
+
+  it('unpacks of those behind the first what is looked at, and gives the very same row as long as it says the same', () => {
+    const list = long(longRows())
+    const parse = unpacking()
+    expect(list.slice(0, unpackedRows)).toHaveLength(unpackedRows)
+    expect(parse).not.toHaveBeenCalled()
+    const seen = list.slice(9000, 9060)
+    expect(parse).toHaveBeenCalledTimes(60)
+    for (const again of [list, list.ledBy(told), list.ledBy(told.toReversed()), long(longRows(1))])
+      again.slice(9000, 9060).forEach((each, at) => {
+        expect(each).toBe(seen[at])
+      })
+    expect(list.get('r9001')).toBe(seen[1])
+    expect(parse).toHaveBeenCalledTimes(60)
+  })
 })

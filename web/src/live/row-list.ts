@@ -1,77 +1,146 @@
 import type { TableRowView } from '../contract.ts'
+import type { OrderedRows } from '../model/ordered-rows.ts'
+import { countBy } from '../model/recount.ts'
 
 /** `id` is unique in its list; `rowId` on its cluster. */
 export type ShownRow = TableRowView & { readonly cluster: string; readonly rowId: string }
 
-/**
- * Rows in order, each known by its id. A list does not change; those made of it share what is equal, so that a hundred thousand
- * rows of which one moved cost a copy of their places.
- */
-export class RowList implements ReadonlyMap<string, ShownRow> {
-  static readonly empty = new RowList([], new Map())
-  /** in order */
-  readonly items: readonly ShownRow[]
-  /** shared with lists made of this one: those that are longer have more in it */
-  readonly #places: Map<string, number>
+/** The first so many are told by the stream and looked at all the time: they are never packed. */
+export const unpackedRows = 1024
 
-  private constructor(items: readonly ShownRow[], places: Map<string, number>) {
-    this.items = items
-    this.#places = places
+/** A row that is packed is its JSON: a hundred thousand rows are some million objects, which the garbage collector visits again and again. */
+type Packed = string
+
+/** What was read. Lists with other rows in front of it share it. */
+interface Read {
+  /** in order */
+  readonly items: readonly (ShownRow | Packed)[]
+  /** shared with what was made of this: what is longer has more in it */
+  readonly places: Map<string, number>
+  /** how many rows have which value, by column */
+  readonly counts: Map<string, Map<string, number>>
+  readonly unpacked: number
+}
+
+/** Rows in front of what was read. */
+interface Lead {
+  readonly rows: readonly ShownRow[]
+  readonly byId: ReadonlyMap<string, ShownRow>
+  /** places of the same rows in what was read, in order */
+  readonly passed: readonly number[]
+}
+
+const noLead: Lead = { rows: [], byId: new Map(), passed: [] }
+
+/**
+ * Rows in order, each known by its id. A list does not change. Of a hundred thousand rows the first are at hand, and each of the others
+ * is unpacked when it is looked at; a thousand that the stream tells cost no more in front of them than in front of none.
+ */
+export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<ShownRow> {
+  static readonly empty = new RowList({ items: [], places: new Map(), counts: new Map(), unpacked: unpackedRows })
+  readonly size: number
+  readonly order: object
+  readonly members: object
+  readonly #read: Read
+  readonly #lead: Lead
+
+  private constructor(read: Read, lead = noLead, order: object = read) {
+    this.size = lead.rows.length + read.items.length - lead.passed.length
+    this.order = order
+    this.members = lead.passed.length === lead.rows.length ? read : {}
+    this.#read = read
+    this.#lead = lead
   }
 
   static of(rows: Iterable<ShownRow>): RowList {
     return RowList.empty.with(rows)
   }
 
-  /** One of rows that come in parts: they are looked at as they come, and not all at the end. */
-  static builder(): { add(rows: Iterable<ShownRow>): void; build(): RowList } {
-    const items: ShownRow[] = []
-    const places = new Map<string, number>()
-    return { add: (rows) => place(rows, items, places), build: () => new RowList(items, places) }
+  /**
+   * One of rows that come in parts: they are looked at and packed as they come, and not all at the end.
+   * @param counted columns by whose values they are counted meanwhile
+   */
+  static builder({ unpacked = unpackedRows, counted = [] as readonly string[] } = {}) {
+    return new Builder(
+      { items: [], places: new Map(), counts: new Map(counted.map((column) => [column, new Map()])), unpacked },
+      (read) => new RowList(read),
+    )
   }
 
-  get size(): number {
-    return this.items.length
+  /** What was read, and these rows: in the places they have there, the others after them. Only of the longest list of those that were made so of one another. */
+  with(rows: Iterable<ShownRow>): RowList {
+    const { items, places, counts, unpacked } = this.#read
+    const isEmpty = items.length === 0
+    const made = new Builder(
+      {
+        items: [...items],
+        places: isEmpty ? new Map() : places,
+        counts: new Map([...counts].map(([column, groups]) => [column, new Map(groups)])),
+        unpacked,
+      },
+      (read) => new RowList(read),
+    )
+    made.add(rows)
+    return made.build()
+  }
+
+  /** These rows in their order, and behind them what else was read. It keeps its `order` where they stand there in these places, too. */
+  ledBy(rows: Iterable<ShownRow>): RowList {
+    const byId = new Map<string, ShownRow>()
+    for (const row of rows) byId.set(row.id, row)
+    const places = [...byId.keys()].map((id) => this.#placeOf(id))
+    const passed = places.filter((place) => place !== undefined).sort((a, b) => a - b)
+    const isAsRead = places.every((place, at) => place === at)
+    return new RowList(this.#read, { rows: [...byId.values()], byId, passed }, isAsRead ? this.#read : {})
   }
 
   get(id: string): ShownRow | undefined {
-    const place = this.#places.get(id)
-    // Beyond the end: a longer list has it.
-    return place === undefined ? undefined : this.items[place]
+    const first = this.#lead.byId.get(id)
+    if (first) return first
+    const place = this.#placeOf(id)
+    return place === undefined ? undefined : this.#at(place)
   }
 
   has(id: string): boolean {
-    return this.get(id) !== undefined
+    return this.#lead.byId.has(id) || this.#placeOf(id) !== undefined
   }
 
-  /** These rows in the places they have here; others are left out. */
-  put(rows: Iterable<ShownRow>): RowList {
-    const items = [...this.items]
-    for (const row of rows) {
-      const place = this.#places.get(row.id)
-      if (place !== undefined && place < items.length) items[place] = row
+  slice(from: number, to: number): readonly ShownRow[] {
+    const { rows, passed } = this.#lead
+    const some: ShownRow[] = rows.slice(from, to)
+    for (let at = Math.max(from, rows.length); at < Math.min(to, this.size); at++) {
+      const row = this.#at(placeBehind(at - rows.length, passed))
+      if (row) some.push(row)
     }
-    return new RowList(items, this.#places)
-  }
-
-  /** These rows in the places they have here, the others after them. Only of the longest list of those that were made of one another. */
-  with(rows: Iterable<ShownRow>): RowList {
-    const places = this.size === 0 ? new Map<string, number>() : this.#places
-    const items = [...this.items]
-    place(rows, items, places)
-    return new RowList(items, places)
+    return some
   }
 
   *keys(): MapIterator<string> {
-    for (const { id } of this.items) yield id
+    const { byId } = this.#lead
+    const { items, places } = this.#read
+    yield* byId.keys()
+    let left = this.size - byId.size
+    // Places are in order; beyond the end are those of a longer list.
+    for (const [id, place] of places) {
+      if (left === 0 || place >= items.length) return
+      if (byId.has(id)) continue
+      left--
+      yield id
+    }
   }
 
-  values(): MapIterator<ShownRow> {
-    return this.items.values()
+  /** Unpacks every row, one after the other. */
+  *values(): MapIterator<ShownRow> {
+    const { rows, byId } = this.#lead
+    yield* rows
+    for (const item of this.#read.items) {
+      const row = typeof item === 'string' ? (JSON.parse(item) as ShownRow) : item // packed below
+      if (!byId.has(row.id)) yield row
+    }
   }
 
   *entries(): MapIterator<[string, ShownRow]> {
-    for (const row of this.items) yield [row.id, row]
+    for (const row of this.values()) yield [row.id, row]
   }
 
   [Symbol.iterator](): MapIterator<[string, ShownRow]> {
@@ -79,15 +148,91 @@ export class RowList implements ReadonlyMap<string, ShownRow> {
   }
 
   forEach(call: (row: ShownRow, id: string, list: ReadonlyMap<string, ShownRow>) => void): void {
-    for (const row of this.items) call(row, row.id, this)
+    for (const row of this.values()) call(row, row.id, this)
+  }
+
+  /** How many rows have which value of a column. One that was not counted as rows came is counted once, over all of them. */
+  countBy(column: string): Readonly<Record<string, number>> {
+    const { rows, passed } = this.#lead
+    const { counts } = this.#read
+    const read = counts.get(column) ?? countBy(column, new RowList(this.#read).values())
+    counts.set(column, read)
+    const groups = new Map(read)
+    countBy(
+      column,
+      passed.flatMap((place) => this.#at(place) ?? []),
+      groups,
+      -1,
+    )
+    countBy(column, rows, groups)
+    return Object.fromEntries([...groups].filter(([, count]) => count > 0))
+  }
+
+  /** in what was read */
+  #placeOf(id: string): number | undefined {
+    const { items, places } = this.#read
+    const place = places.get(id)
+    // Beyond the end: a longer list has it.
+    return place !== undefined && place < items.length ? place : undefined
+  }
+
+  #at(place: number): ShownRow | undefined {
+    const item = this.#read.items[place]
+    return typeof item === 'string' ? lookedAt(item) : item
   }
 }
 
-/** Those that are known in their places, the others at the end. */
-function place(rows: Iterable<ShownRow>, items: ShownRow[], places: Map<string, number>): void {
-  for (const row of rows) {
-    const at = places.get(row.id) ?? items.length
-    places.set(row.id, at)
-    items[at] = row
+class Builder {
+  readonly #read: Read & { readonly items: (ShownRow | Packed)[] }
+  readonly #made: (read: Read) => RowList
+
+  constructor(read: Read & { readonly items: (ShownRow | Packed)[] }, made: (read: Read) => RowList) {
+    this.#read = read
+    this.#made = made
   }
+
+  /** Those that are known in their places, the others at the end. */
+  add(rows: Iterable<ShownRow>): void {
+    const { items, places, counts, unpacked } = this.#read
+    for (const row of rows) {
+      const at = places.get(row.id) ?? items.length
+      places.set(row.id, at)
+      const before = items[at]
+      for (const [column, groups] of counts) {
+        if (before !== undefined) countBy(column, [typeof before === 'string' ? lookedAt(before) : before], groups, -1)
+        countBy(column, [row], groups)
+      }
+      items[at] = at < unpacked ? row : JSON.stringify(row)
+    }
+  }
+
+  build(): RowList {
+    return this.#made(this.#read)
+  }
+}
+
+/** Rows that were looked at last stay unpacked: as long as one says the same, it is the same, and is not drawn anew. */
+const looked = new Map<Packed, ShownRow>()
+/** As many as the stream tells, should they have come from anywhere, and those in view. */
+const mostLooked = 2048
+
+function lookedAt(text: Packed): ShownRow {
+  const known = looked.get(text)
+  if (known) return known
+  const row = JSON.parse(text) as ShownRow // packed above
+  looked.set(text, row)
+  const [oldest] = looked.keys()
+  if (looked.size > mostLooked && oldest !== undefined) looked.delete(oldest)
+  return row
+}
+
+/** The place with so many others before it, of those that are not passed. */
+function placeBehind(count: number, passed: readonly number[]): number {
+  let [from, to] = [0, passed.length]
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if ((passed[middle] ?? 0) - middle <= count) from = middle + 1
+    else to = middle
+  }
+  return count + from
 }

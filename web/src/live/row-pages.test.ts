@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { pvcSource as source } from '../../testing/customs.ts'
 import { ApiProblem, type TableRowView } from '../contract.ts'
-import { firstPageSize, type Paged, pageSize, RowPages, type RowsPage } from './row-pages.ts'
+import { firstPageSize, type Paged, pageSize, RowPages, type RowsAnswer } from './row-pages.ts'
 
-const anyPage = (items: TableRowView[], total: number, next: string | null): RowsPage => {
+const anyPage = (items: TableRowView[], total: number, next: string | null): RowsAnswer => {
   const on = {
     cluster: 'west',
     displayName: '',

@@ -1,4 +1,5 @@
 import type { ApiProblem, RowsPageView, SourceView, TypeOnClusterView } from '../contract.ts'
+import { countedColumn } from '../model/recount.ts'
 import { mayKeep, problemOf } from './problem.ts'
 import { RowList, type ShownRow } from './row-list.ts'
 
@@ -8,9 +9,8 @@ export const firstPageSize = 200
 /** The second page fills the first up to this. */
 export const pageSize = 1000
 
-/** One answer: rows of one cluster, or of many. */
+/** What an answer says of its rows: of one cluster, or of many. */
 export interface RowsPage {
-  readonly items: readonly ShownRow[]
   readonly total: number
   readonly next: string | null
   /** null where no cluster has the type */
@@ -19,6 +19,10 @@ export interface RowsPage {
   readonly on: readonly TypeOnClusterView[]
   /** of rows of one cluster: where others name them */
   readonly referredBy?: RowsPageView['referredBy']
+}
+
+export interface RowsAnswer extends RowsPage {
+  readonly items: readonly ShownRow[]
 }
 
 export type Paged =
@@ -36,12 +40,23 @@ export type Paged =
     }
 
 interface RowPagesOptions {
-  readonly ask: (page: { cursor?: string; limit: number }, signal: AbortSignal) => Promise<RowsPage>
+  readonly ask: (page: { cursor?: string; limit: number }, signal: AbortSignal) => Promise<RowsAnswer>
   readonly onChange: (paged: Paged) => void
   /** of the first page; default `firstPageSize` */
   readonly firstSize?: number
   /** between two refreshes in turn, ms; default 1000 */
   readonly leastMs?: number
+  /** the first so many rows are never packed; default `unpackedRows` */
+  readonly unpacked?: number
+}
+
+/** The answers up to here. */
+interface Read {
+  readonly rows: RowList
+  /** how many rows came, those of two answers twice: that is how far it was read */
+  readonly count: number
+  readonly page: RowsPage
+  readonly next: string | null
 }
 
 /**
@@ -51,9 +66,7 @@ interface RowPagesOptions {
 export class RowPages {
   readonly #options: RowPagesOptions
   readonly #asking = new AbortController()
-  #pages: readonly RowsPage[] = []
-  /** rows of these pages */
-  #rows = { of: [] as readonly RowsPage[], list: RowList.empty }
+  #read: Read | null = null
   #shown: Paged = { state: 'waiting' }
   #wanted = 1
   #stale = true
@@ -105,7 +118,7 @@ export class RowPages {
     try {
       while (!signal.aborted) {
         // Whoever scrolls waits for nothing else.
-        if (this.#lacks) this.#pages = await this.#read(this.#pages, this.#loaded + 1)
+        if (this.#lacks) this.#read = await this.#readOn()
         else if (this.#stale) await this.#renew()
         else break
         if (!signal.aborted) this.#show()
@@ -120,65 +133,57 @@ export class RowPages {
   async #renew(): Promise<void> {
     const began = performance.now()
     this.#stale = false
-    const count = Math.max(this.#loaded, 1)
-    const rows = RowList.builder()
-    const pages = await this.#read([], count, { isOver: () => this.#lacks, onRows: rows.add })
+    const read = await this.#readAnew(Math.max(this.#read?.count ?? 0, 1))
     if (this.#lacks) this.#stale = true
-    else {
-      this.#pages = pages
-      this.#rows = { of: pages, list: rows.build() }
-    }
+    else this.#read = read
     this.#renewed = { at: performance.now(), tookMs: performance.now() - began }
   }
 
-  /** These pages and further ones, until there are so many rows or something else is wanted. */
-  async #read(
-    before: readonly RowsPage[],
-    count: number,
-    { isOver = () => false, onRows }: { isOver?: () => boolean; onRows?: (rows: readonly ShownRow[]) => void } = {},
-  ): Promise<readonly RowsPage[]> {
-    const pages = [...before]
-    let loaded = pages.reduce((sum, { items }) => sum + items.length, 0)
-    let next = pages.at(-1)?.next
-    while (loaded < count && next !== null && !isOver()) {
-      const page = await this.#options.ask(
-        {
-          limit: pages.length === 0 ? (this.#options.firstSize ?? firstPageSize) : pageSize - (loaded % pageSize),
-          ...(next !== undefined && { cursor: next }),
-        },
-        this.#asking.signal,
-      )
-      pages.push(page)
-      onRows?.(page.items)
-      loaded += page.items.length
-      next = page.items.length === 0 ? null : page.next
+  /** The pages again, until there are so many rows or something else is wanted. */
+  async #readAnew(least: number): Promise<Read> {
+    const first = await this.#ask(0)
+    const { unpacked } = this.#options
+    const counted = (first.source?.aggregations ?? []).flatMap((info) => countedColumn(info) ?? [])
+    const rows = RowList.builder({ counted, ...(unpacked !== undefined && { unpacked }) })
+    let [answer, count] = [first, 0]
+    for (;;) {
+      const { items, ...page } = answer
+      rows.add(items)
+      count += items.length
+      const next = items.length === 0 ? null : page.next
+      if (count >= least || next === null || this.#lacks) return { rows: rows.build(), count, page, next }
+      answer = await this.#ask(count, next)
     }
-    return pages
+  }
+
+  /** One page more. A row that moved between two answers comes with both; the later one is true, its first place stays. */
+  async #readOn(): Promise<Read | null> {
+    const before = this.#read
+    if (before === null || before.next === null) return before
+    const { items, ...page } = await this.#ask(before.count, before.next)
+    return {
+      rows: before.rows.with(items),
+      count: before.count + items.length,
+      page,
+      next: items.length === 0 ? null : page.next,
+    }
+  }
+
+  /** The page behind so many rows. */
+  #ask(count: number, cursor?: string): Promise<RowsAnswer> {
+    const limit = cursor === undefined ? (this.#options.firstSize ?? firstPageSize) : pageSize - (count % pageSize)
+    return this.#options.ask({ limit, ...(cursor !== undefined && { cursor }) }, this.#asking.signal)
   }
 
   /** More rows are wanted than are loaded, and there are more. */
   get #lacks(): boolean {
-    return this.#pages.length > 0 && this.#loaded < this.#wanted && this.#next !== null
-  }
-
-  get #loaded(): number {
-    return this.#pages.reduce((sum, { items }) => sum + items.length, 0)
-  }
-
-  get #next(): string | null {
-    return this.#pages.at(-1)?.next ?? null
+    return this.#read !== null && this.#read.count < this.#wanted && this.#read.next !== null
   }
 
   #show(): void {
-    const [first, last] = [this.#pages[0], this.#pages.at(-1)]
-    if (!first || !last) return
-    // A row that moved between two answers comes with both; the later one is true, its first place stays.
-    const { of, list } = this.#rows
-    const isLonger = of.every((page, place) => page === this.#pages[place])
-    const added = this.#pages.slice(isLonger ? of.length : 0).flatMap(({ items }) => items)
-    const rows = isLonger && added.length === 0 ? list : (isLonger ? list : RowList.empty).with(added)
-    this.#rows = { of: this.#pages, list: rows }
-    this.#tell({ state: 'here', rows, page: last, isWhole: this.#next === null, problem: null })
+    if (!this.#read) return
+    const { rows, page, next } = this.#read
+    this.#tell({ state: 'here', rows, page, isWhole: next === null, problem: null })
   }
 
   #fail(problem: ApiProblem): void {

@@ -28,6 +28,7 @@ export type Listed<T> =
     }
 
 const everyone = {}
+const all = { unpacked: true }
 
 /** Members that may be seen, and clusters that ask to be one; they move as the stream tells them. */
 export const useMembers = (): Listed<Member> => useListed('members', memberOf, everyone)
@@ -63,7 +64,7 @@ export function useTroubledMembers(): { readonly members: readonly Member[]; rea
 }
 
 function useListed<T>(type: string, of: (row: ShownRow) => T, query: { readonly where?: string[] }): Listed<T> {
-  const { paged, pending, want, again } = useRows(null, type, query)
+  const { paged, pending, want, again } = useRows(null, type, query, all)
   useEffect(() => want(mostMembers), [want])
   return useMemo((): Listed<T> => {
     if (paged.state === 'waiting' || pending) return { state: 'waiting' }
@@ -72,7 +73,7 @@ function useListed<T>(type: string, of: (row: ShownRow) => T, query: { readonly 
       return paged.problem.code === 'type_not_found' ? { state: 'off' } : { ...paged, again }
     const { page, rows, problem } = paged
     const [on] = page.on
-    const here = { state: 'here' as const, items: rows.items.map(of), total: page.total, again }
+    const here = { state: 'here' as const, items: [...rows.values()].map(of), total: page.total, again }
     if (!on || on.part.outcome === 'complete') return { ...here, problem, asOf: null }
     const { freshness, code, message } = on.part
     if (!freshness) return { state: 'unread', part: on.part }

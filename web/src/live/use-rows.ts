@@ -4,7 +4,7 @@ import { useHub, useLive } from './hooks.ts'
 import type { Live } from './live-store.ts'
 import { RowOverlay } from './overlay-rows.ts'
 import { useRefresh } from './refresh.ts'
-import { firstPageSize, type Paged, pageSize, RowPages, type RowsPage } from './row-pages.ts'
+import { firstPageSize, type Paged, pageSize, RowPages, type RowsAnswer } from './row-pages.ts'
 import { useReturn } from './use-return.ts'
 
 export interface RowsShown {
@@ -18,7 +18,7 @@ export interface RowsShown {
 /** `set`: only clusters in it, where rows of all are asked for. */
 type RowsQuestion = RowsPageQuery & { readonly set?: string }
 
-type Ask = (page: RowsQuestion, signal: AbortSignal) => Promise<RowsPage>
+type Ask = (page: RowsQuestion, signal: AbortSignal) => Promise<RowsAnswer>
 
 function ofCluster(client: Client, cluster: string, type: string): Ask {
   return async (question, signal) => {
@@ -44,6 +44,8 @@ const ownId = (row: FleetRowView) => row.id
 interface RowsOptions {
   /** the first so many are read at once and followed, and no more; default: as far as somebody scrolls */
   readonly size?: number
+  /** all of them are looked at with each change: none is packed */
+  readonly unpacked?: boolean
 }
 
 /** Every frame of a fleet may touch a type: that many are not worth a look each. */
@@ -61,7 +63,7 @@ export function useRows(
   cluster: string | null,
   type: string,
   query: RowsQuestion,
-  { size }: RowsOptions = {},
+  { size, unpacked = false }: RowsOptions = {},
 ): RowsShown {
   const { client, store } = useHub()
   const key = JSON.stringify(query)
@@ -76,11 +78,12 @@ export function useRows(
       onChange: (paged) => setShown({ key, paged }),
       ...(size !== undefined && { firstSize: size }),
       ...(cluster === null && { leastMs: leastFleetMs }),
+      ...(unpacked && { unpacked: Number.POSITIVE_INFINITY }),
     })
     pages.current = own
     own.refresh()
     return () => own.end()
-  }, [client, cluster, type, key, size])
+  }, [client, cluster, type, key, size, unpacked])
 
   const { paged } = shown
   const pending = shown.key !== key

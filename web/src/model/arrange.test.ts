@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { arrange, groupLines, holdOrder } from './arrange.ts'
+import { arrange, groupLines } from './arrange.ts'
 import { compileFilter } from './filter.ts'
 
 interface Row {
@@ -58,28 +58,6 @@ describe('arrange', () => {
     // The bar is 100 ms on an idle machine; the margin is for a slow one.
     expect(Math.min(...times)).toBeLessThan(400)
   })
-})
-
-describe('holdOrder', () => {
-  const keys = fc.uniqueArray(fc.stringMatching(/^[a-f]{1,2}$/))
-
-  it('never moves a row that is shown, shows every row once, and puts new ones at the end', () =>
-    fc.assert(
-      fc.property(keys, keys, (shown, arranged) => {
-        const held = holdOrder(shown, arranged)
-        expect(held.slice(0, shown.length)).toEqual(shown)
-        expect(new Set(held)).toEqual(new Set([...shown, ...arranged]))
-        expect(held.length).toBe(new Set(held).size)
-      }),
-    ))
-
-  it('comes to rest: holding twice is holding once', () =>
-    fc.assert(
-      fc.property(keys, keys, (shown, arranged) => {
-        const held = holdOrder(shown, arranged)
-        expect(holdOrder(held, arranged)).toEqual(held)
-      }),
-    ))
 })
 
 describe('groupLines', () => {

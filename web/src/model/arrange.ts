@@ -1,4 +1,5 @@
 import type { Filter, Value } from './filter.ts'
+import { type OrderedRows, orderedRows } from './ordered-rows.ts'
 
 export interface ArrangeOptions<T> {
   readonly filter: Filter<T>
@@ -36,15 +37,6 @@ function sortKey(value: Value): string | number | null {
 /** node-2 before node-10: runs of digits are compared as numbers. */
 const sortText = (text: string): string => text.toLowerCase().replace(/\d+/g, (digits) => digits.padStart(10, '0'))
 
-/**
- * The order while somebody reads or points at the list: what was there keeps its place, even what has gone; what is new
- * comes after it.
- */
-export function holdOrder(shown: readonly string[], arranged: readonly string[]): string[] {
-  const known = new Set(shown)
-  return [...shown, ...arranged.filter((key) => !known.has(key))]
-}
-
 export type Line<T> =
   | { readonly kind: 'group'; readonly key: string; readonly group: string; readonly rows: readonly T[] }
   | { readonly kind: 'row'; readonly key: string; readonly row: T; readonly index: number }
@@ -56,15 +48,15 @@ export interface Lines<T> {
 }
 
 /** Each row is a line. */
-export const rowLines = <T>(rows: readonly T[], rowKey: (row: T) => string): Lines<T> => ({
-  length: rows.length,
+export const rowLines = <T>(rows: Pick<OrderedRows<T>, 'size' | 'slice'>, rowKey: (row: T) => string): Lines<T> => ({
+  length: rows.size,
   slice: (from, to) =>
     rows.slice(from, to).map((row, place) => ({ kind: 'row', key: rowKey(row), row, index: from + place })),
 })
 
 /** Lines of a table in their groups; groups come in the order of their first row, so the worst group is first. */
 export function groupLines<T>(rows: readonly T[], rowKey: (row: T) => string, groupOf?: (row: T) => string): Lines<T> {
-  if (!groupOf) return rowLines(rows, rowKey)
+  if (!groupOf) return rowLines(orderedRows(rows, rowKey), rowKey)
   const line = (row: T, index: number): Line<T> => ({ kind: 'row', key: rowKey(row), row, index })
   const groups = new Map<string, T[]>()
   for (const row of rows) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AggregationInfoView, TableRowView } from '../contract.ts'
-import { recounted } from './recount.ts'
+import { countBy, recounted } from './recount.ts'
 
 const info = (name: string, more: Partial<AggregationInfoView>): AggregationInfoView => ({
   ...{ name, function: 'count', field: null, groupBy: null, unit: 'none', hasHistory: false },
@@ -13,6 +13,9 @@ const row = (values: TableRowView['values']): TableRowView => ({
   labels: {},
   values,
 })
+const counted = (...rows: readonly TableRowView[]) => ({
+  countBy: (column: string) => Object.fromEntries(countBy(column, rows)),
+})
 const aggregations = [
   info('byType', { groupBy: 'type' }),
   info('cpu', { function: 'sum', field: 'cpu', unit: 'cores' }),
@@ -20,7 +23,9 @@ const aggregations = [
 
 describe('recounted', () => {
   it('counts groups over the rows that are shown, what has no value as the hub does, and leaves sums as they were told', () => {
-    const rows = [row({ type: 'Normal' }), row({ type: 'Warning' }), row({ type: 'Normal' }), row({ type: null })]
+    const rows = counted(
+      ...[row({ type: 'Normal' }), row({ type: 'Warning' }), row({ type: 'Normal' }), row({ type: null })],
+    )
     expect(recounted(aggregations, { byType: { Normal: 9 }, cpu: 2 }, rows)).toEqual({
       byType: { Normal: 2, Warning: 1, _unknown_: 1 },
       cpu: 2,
@@ -28,6 +33,6 @@ describe('recounted', () => {
   })
 
   it('makes no number of what was not told', () => {
-    expect(recounted(aggregations, { cpu: 2 }, [row({ type: 'Normal' })])).toEqual({ cpu: 2 })
+    expect(recounted(aggregations, { cpu: 2 }, counted(row({ type: 'Normal' })))).toEqual({ cpu: 2 })
   })
 })

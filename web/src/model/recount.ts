@@ -5,33 +5,42 @@ import { scalarOf } from './row-values.ts'
 export interface Counted {
   readonly count: number
   /** all of them; null: they were counted elsewhere */
-  readonly rows: readonly TableRowView[] | null
+  readonly rows: CountedRows | null
+}
+
+export interface CountedRows {
+  /** how many have which value of a column */
+  countBy(column: string): Readonly<Record<string, number>>
 }
 
 type Values = Readonly<Record<string, AggregatedView | null>>
+
+/** The column by whose values an aggregation counts rows; null: that is not what it does. */
+export const countedColumn = ({ function: how, field, groupBy }: AggregationInfoView): string | null =>
+  how === 'count' && field === null ? groupBy : null
 
 /**
  * Aggregations of a kind that is built in, those that count rows counted anew over these: what stands above a table then says no other
  * numbers than the table. What adds up amounts stays as it was told.
  */
-export function recounted(
-  aggregations: readonly AggregationInfoView[],
-  values: Values,
-  rows: readonly TableRowView[],
-): Values {
-  const counted = aggregations.flatMap(({ name, function: how, field, groupBy }) =>
-    how === 'count' && field === null && groupBy !== null && name in values
-      ? [[name, countBy(groupBy, rows)] as const]
-      : [],
-  )
+export function recounted(aggregations: readonly AggregationInfoView[], values: Values, rows: CountedRows): Values {
+  const counted = aggregations.flatMap((info) => {
+    const column = countedColumn(info)
+    return column !== null && info.name in values ? [[info.name, rows.countBy(column)] as const] : []
+  })
   return { ...values, ...Object.fromEntries(counted) }
 }
 
-function countBy(column: string, rows: readonly TableRowView[]): Readonly<Record<string, number>> {
-  const counts = new Map<string, number>()
+/** Counts these rows among the others: -1 takes them out. */
+export function countBy(
+  column: string,
+  rows: Iterable<Pick<TableRowView, 'values'>>,
+  groups = new Map<string, number>(),
+  by = 1,
+): Map<string, number> {
   for (const row of rows) {
     const group = String(scalarOf(row.values[column]) ?? '_unknown_') // as the hub names what has no value
-    counts.set(group, (counts.get(group) ?? 0) + 1)
+    groups.set(group, (groups.get(group) ?? 0) + by)
   }
-  return Object.fromEntries(counts)
+  return groups
 }

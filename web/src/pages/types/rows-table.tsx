@@ -276,15 +276,14 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
   const isAll = here?.isWhole === true && !pending && typed === '' && !isGrouped
   useLayoutEffect(() => {
     // Groups are counted by the hub, who says how many rows those were.
-    if (!isGrouped) onCounted?.(isAll ? { count: rows.size, rows: rows.items } : null)
+    if (!isGrouped) onCounted?.(isAll ? { count: rows.size, rows } : null)
   }, [onCounted, isGrouped, isAll, rows])
   useEffect(() => () => onCounted?.(null), [onCounted])
   const onTotal = useCallback(
     (all: number | null) => onCounted?.(all === null || typed !== '' ? null : { count: all, rows: null }),
     [onCounted, typed],
   )
-  const arranged = rows.items
-  const sample = useSample(`${cluster} ${type} ${source}`, arranged)
+  const sample = useSample(`${cluster} ${type} ${source}`, rows)
   const { example, labels, hints } = useRowHints({
     ...{ cluster, type, source, info, text: typed, sample, page: pending ? undefined : here?.page, faults },
   })
@@ -299,7 +298,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
   const list = useRef<HTMLDivElement>(null)
   const room = useRoom(list)
   const visible = useMemo(() => fittedTo(room, visibleColumns(fitted, chosen), marked), [fitted, chosen, room, marked])
-  const held = useHeldOrder(arranged, rows, keyOf, pending ? 'pending' : JSON.stringify(query), list)
+  const held = useHeldOrder(rows, rows, pending ? 'pending' : JSON.stringify(query), list)
   const lines = useMemo(() => rowLines(held.rows, keyOf), [held.rows])
   const asked = JSON.stringify(query)
   // The old rows are there until the question is answered.
@@ -358,10 +357,14 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
               type="button"
               className="menu-item"
               onClick={() =>
-                download(`${type}-${cluster ?? 'fleet'}.json`, 'application/json', toJson(held.rows, exported))
+                download(
+                  `${type}-${cluster ?? 'fleet'}.json`,
+                  'application/json',
+                  toJson([...held.rows.values()], exported),
+                )
               }
             >
-              JSON of the {formatCount(held.rows.length)} loaded
+              JSON of the {formatCount(held.rows.size)} loaded
             </button>
           </Menu>
         </div>
@@ -393,7 +396,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
           </p>
           <NotUpdated problem={here?.problem ?? null} onRetry={again} />
           <div ref={list} {...held.guard}>
-            {held.rows.length === 0 ? (
+            {held.rows.size === 0 ? (
               typed === '' ? (
                 empty
               ) : (

@@ -1,0 +1,61 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { hold, inOrder, type OrderedRows, orderedRows } from './ordered-rows.ts'
+
+interface Row {
+  readonly key: string
+  readonly turn: number
+}
+const rowsOf = (keys: readonly string[], turn = 0): OrderedRows<Row> =>
+  orderedRows(
+    keys.map((key) => ({ key, turn })),
+    ({ key }) => key,
+  )
+const keysOf = (rows: OrderedRows<Row>) => [...rows.keys()]
+const keys = fc.uniqueArray(fc.stringMatching(/^[a-f]{1,2}$/))
+
+describe('hold', () => {
+  it('never moves a row that is shown, shows every row once and as it is now, and puts new ones at the end', () =>
+    fc.assert(
+      fc.property(keys, fc.array(keys, { minLength: 1, maxLength: 4 }), (first, turns) => {
+        let shown = rowsOf(first)
+        for (const [at, now] of turns.entries()) {
+          const arranged = rowsOf(now, at + 1)
+          const held = hold(shown, arranged, arranged)
+          const order = keysOf(held.rows)
+          expect(order.slice(0, shown.size)).toEqual(keysOf(shown))
+          expect(order.slice(shown.size)).toEqual(now.filter((key) => !shown.has(key)))
+          expect([...held.gone]).toEqual(order.filter((key) => !now.includes(key)))
+          expect(held.moved).toBe(order.join() !== now.join())
+          const expected = order.map((key) => arranged.get(key) ?? shown.get(key))
+          expect([...held.rows.values()]).toEqual(expected)
+          expect(held.rows.slice(1, 3)).toEqual(expected.slice(1, 3))
+          expect(order.map((key) => held.rows.get(key))).toEqual(expected)
+          expect(held.rows.has('none')).toBe(false)
+          shown = held.rows
+        }
+      }),
+    ))
+
+  it('comes to rest: holding twice is holding once', () =>
+    fc.assert(
+      fc.property(keys, keys, (shown, now) => {
+        const arranged = rowsOf(now)
+        const once = hold(rowsOf(shown), arranged, arranged)
+        const twice = hold(once.rows, arranged, arranged)
+        expect([keysOf(twice.rows), twice.gone]).toEqual([keysOf(once.rows), once.gone])
+      }),
+    ))
+
+  it('keeps a row that the filter leaves out by now, as it is, and calls it not gone', () => {
+    const all = rowsOf(['a', 'b'], 1)
+    const held = hold(rowsOf(['a', 'b']), rowsOf(['b'], 1), all)
+    expect([...held.rows.values()]).toEqual([...all.values()])
+    expect([held.gone.size, held.moved]).toEqual([0, true])
+  })
+
+  it('is the list itself as long as that only grows', () => {
+    const arranged = rowsOf(['a', 'b', 'c'])
+    expect(hold(rowsOf(['a', 'b']), arranged, arranged)).toEqual(inOrder(arranged))
+  })
+})

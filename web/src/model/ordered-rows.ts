@@ -1,0 +1,143 @@
+/** Rows in order, each known by its key: those of an array, or what stands for more than are kept at hand. */
+export interface OrderedRows<T> extends Pick<ReadonlyMap<string, T>, 'size' | 'get' | 'has' | 'keys' | 'values'> {
+  /** lists that share it have the same keys in the same order; those that do not may have, too */
+  readonly order: object
+  /** the same of keys in whatever order */
+  readonly members: object
+  /** @param from 0 or more */
+  slice(from: number, to: number): readonly T[]
+}
+
+/** Rows of an array. */
+export function orderedRows<T>(rows: readonly T[], rowKey: (row: T) => string): OrderedRows<T> {
+  let made: ReadonlyMap<string, T> | undefined
+  const byKey = () => {
+    made ??= new Map(rows.map((row) => [rowKey(row), row]))
+    return made
+  }
+  return {
+    order: rows,
+    members: rows,
+    size: rows.length,
+    get: (key) => byKey().get(key),
+    has: (key) => byKey().has(key),
+    *keys(): MapIterator<string> {
+      for (const row of rows) yield rowKey(row)
+    },
+    values: () => rows.values(),
+    slice: (from, to) => rows.slice(from, to),
+  }
+}
+
+type All<T> = Pick<ReadonlyMap<string, T>, 'get' | 'has'>
+
+export interface Hold<T> {
+  readonly rows: OrderedRows<T>
+  /** keys of rows that are shown only because the order is held */
+  readonly gone: ReadonlySet<string>
+  /** rows would stand elsewhere if the order were not held */
+  readonly moved: boolean
+}
+
+const none: ReadonlySet<string> = new Set()
+
+export const inOrder = <T>(rows: OrderedRows<T>): Hold<T> => ({ rows, gone: none, moved: false })
+
+/**
+ * The order while somebody reads or points at the list: what was there keeps its place, even what has gone; what is new comes after it.
+ * @param shown what was there
+ * @param all those of the list and others that it leaves out
+ */
+export function hold<T>(shown: OrderedRows<T>, arranged: OrderedRows<T>, all: All<T>): Hold<T> {
+  if (begins(arranged, shown)) return inOrder(arranged)
+  const rows = HeldRows.after(shown, arranged, all)
+  return { rows, gone: new Set(rows.gone.keys()), moved: true }
+}
+
+/** A list begins with another one: that is told by their keys alone. */
+function begins(list: OrderedRows<unknown>, other: OrderedRows<unknown>): boolean {
+  if (list.order === other.order) return true
+  if (list.size < other.size) return false
+  const keys = list.keys()
+  for (const key of other.keys()) if (keys.next().value !== key) return false
+  return true
+}
+
+/** Keys in an order that is held. Rows are looked up as they are shown: there may be a hundred thousand. */
+class HeldRows<T> implements OrderedRows<T> {
+  readonly order: readonly string[]
+  readonly members: object
+  /** those that are nowhere else by now */
+  readonly gone: ReadonlyMap<string, T>
+  readonly #arranged: OrderedRows<T>
+  readonly #all: All<T>
+  #known: ReadonlySet<string> | undefined
+
+  private constructor(order: readonly string[], gone: ReadonlyMap<string, T>, arranged: OrderedRows<T>, all: All<T>) {
+    this.order = order
+    this.members = order
+    this.gone = gone
+    this.#arranged = arranged
+    this.#all = all
+  }
+
+  static after<T>(shown: OrderedRows<T>, arranged: OrderedRows<T>, all: All<T>): HeldRows<T> {
+    const before = shown instanceof HeldRows ? (shown as HeldRows<T>) : null
+    // They only changed places: none came, and none has gone.
+    if (before && before.#arranged.members === arranged.members && before.#isOfAll && all === arranged)
+      return before.#with(before.order, before.gone, arranged, all)
+    const added: string[] = []
+    for (const key of arranged.keys()) if (!shown.has(key)) added.push(key)
+    const order = before && added.length === 0 ? before.order : [...shown.keys(), ...added]
+    const gone = new Map<string, T>()
+    // No more than are arranged: it is those.
+    for (const key of order.length > arranged.size ? order : []) {
+      const row = all.has(key) ? undefined : shown.get(key)
+      if (row !== undefined) gone.set(key, row)
+    }
+    return before ? before.#with(order, gone, arranged, all) : new HeldRows(order, gone, arranged, all)
+  }
+
+  #with(order: readonly string[], gone: ReadonlyMap<string, T>, arranged: OrderedRows<T>, all: All<T>): HeldRows<T> {
+    const made = new HeldRows(order, gone, arranged, all)
+    if (order === this.order) made.#known = this.#known
+    return made
+  }
+
+  /** nothing is left out */
+  get #isOfAll(): boolean {
+    return this.#all === this.#arranged
+  }
+
+  get size(): number {
+    return this.order.length
+  }
+
+  get(key: string): T | undefined {
+    return this.has(key) ? this.#now(key) : undefined
+  }
+
+  has(key: string): boolean {
+    this.#known ??= new Set(this.order)
+    return this.#known.has(key)
+  }
+
+  keys(): MapIterator<string> {
+    return this.order.values()
+  }
+
+  *values(): MapIterator<T> {
+    for (const key of this.order) {
+      const row = this.#now(key)
+      if (row !== undefined) yield row
+    }
+  }
+
+  slice(from: number, to: number): readonly T[] {
+    return this.order.slice(from, to).flatMap((key) => this.#now(key) ?? [])
+  }
+
+  #now(key: string): T | undefined {
+    return this.#all.get(key) ?? this.gone.get(key)
+  }
+}
