@@ -1,20 +1,16 @@
-import type { TableRowView } from '../contract.ts'
 import type { OrderedRows } from '../model/ordered-rows.ts'
 import { countBy } from '../model/recount.ts'
+import { lookedAt, type PackedRow, pack, type ShownRow, unpack } from './packed-row.ts'
 
-/** `id` is unique in its list; `rowId` on its cluster. */
-export type ShownRow = TableRowView & { readonly cluster: string; readonly rowId: string }
+export type { ShownRow } from './packed-row.ts'
 
 /** The first so many are told by the stream and looked at all the time: they are never packed. */
 export const unpackedRows = 1024
 
-/** A row that is packed is its JSON: a hundred thousand rows are some million objects, which the garbage collector visits again and again. */
-type Packed = string
-
 /** What was read. Lists with other rows in front of it share it. */
 interface Read {
   /** in order */
-  readonly items: readonly (ShownRow | Packed)[]
+  readonly items: readonly (ShownRow | PackedRow)[]
   /** shared with what was made of this: what is longer has more in it */
   readonly places: Map<string, number>
   /** how many rows have which value, by column */
@@ -134,7 +130,7 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
     const { rows, byId } = this.#lead
     yield* rows
     for (const item of this.#read.items) {
-      const row = typeof item === 'string' ? (JSON.parse(item) as ShownRow) : item // packed below
+      const row = typeof item === 'string' ? unpack(item) : item
       if (!byId.has(row.id)) yield row
     }
   }
@@ -183,10 +179,10 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
 }
 
 class Builder {
-  readonly #read: Read & { readonly items: (ShownRow | Packed)[] }
+  readonly #read: Read & { readonly items: (ShownRow | PackedRow)[] }
   readonly #made: (read: Read) => RowList
 
-  constructor(read: Read & { readonly items: (ShownRow | Packed)[] }, made: (read: Read) => RowList) {
+  constructor(read: Read & { readonly items: (ShownRow | PackedRow)[] }, made: (read: Read) => RowList) {
     this.#read = read
     this.#made = made
   }
@@ -202,28 +198,13 @@ class Builder {
         if (before !== undefined) countBy(column, [typeof before === 'string' ? lookedAt(before) : before], groups, -1)
         countBy(column, [row], groups)
       }
-      items[at] = at < unpacked ? row : JSON.stringify(row)
+      items[at] = at < unpacked ? row : pack(row)
     }
   }
 
   build(): RowList {
     return this.#made(this.#read)
   }
-}
-
-/** Rows that were looked at last stay unpacked: as long as one says the same, it is the same, and is not drawn anew. */
-const looked = new Map<Packed, ShownRow>()
-/** As many as the stream tells, should they have come from anywhere, and those in view. */
-const mostLooked = 2048
-
-function lookedAt(text: Packed): ShownRow {
-  const known = looked.get(text)
-  if (known) return known
-  const row = JSON.parse(text) as ShownRow // packed above
-  looked.set(text, row)
-  const [oldest] = looked.keys()
-  if (looked.size > mostLooked && oldest !== undefined) looked.delete(oldest)
-  return row
 }
 
 /** The place with so many others before it, of those that are not passed. */
