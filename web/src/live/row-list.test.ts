@@ -54,10 +54,11 @@ describe('RowList', () => {
       { numRuns: 200 },
     ))
 
-  it('is the same built of parts', () =>
+  it('is the same built of parts, and whatever it was before', () =>
     fc.assert(
-      fc.property(fc.array(some, { maxLength: 6 }), fc.constantFrom(0, 2, 99), (parts, unpacked) => {
-        const built = RowList.builder({ unpacked, counted: ['status'] })
+      fc.property(fc.array(some, { maxLength: 6 }), some, fc.constantFrom(0, 2, 99), (parts, was, unpacked) => {
+        const before = RowList.builder({ unpacked }).build().with(rowsOf(was))
+        const built = RowList.builder({ unpacked, counted: ['status'], before })
         for (const part of parts) built.add(rowsOf(part))
         isSame(built.build(), mapOf(...parts.map(rowsOf)))
       }),

@@ -55,11 +55,13 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
   /**
    * One of rows that come in parts: they are looked at and packed as they come, and not all at the end.
    * @param counted columns by whose values they are counted meanwhile
+   * @param before the same rows as they were: texts that say the same are kept once
    */
-  static builder({ unpacked = unpackedRows, counted = [] as readonly string[] } = {}) {
+  static builder({ unpacked = unpackedRows, counted = [] as readonly string[], before = RowList.empty } = {}) {
     return new Builder(
       { items: [], places: new Map(), counts: new Map(counted.map((column) => [column, new Map()])), unpacked },
       (read) => new RowList(read),
+      before,
     )
   }
 
@@ -164,6 +166,11 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
     return Object.fromEntries([...groups].filter(([, count]) => count > 0))
   }
 
+  /** as it was read; undefined: it is not known */
+  itemOf(id: string): ShownRow | PackedRow | undefined {
+    return this.#read.items[this.#read.places.get(id) ?? -1]
+  }
+
   /** in what was read */
   #placeOf(id: string): number | undefined {
     const { items, places } = this.#read
@@ -181,10 +188,16 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
 class Builder {
   readonly #read: Read & { readonly items: (ShownRow | PackedRow)[] }
   readonly #made: (read: Read) => RowList
+  readonly #before: RowList
 
-  constructor(read: Read & { readonly items: (ShownRow | PackedRow)[] }, made: (read: Read) => RowList) {
+  constructor(
+    read: Read & { readonly items: (ShownRow | PackedRow)[] },
+    made: (read: Read) => RowList,
+    before = RowList.empty,
+  ) {
     this.#read = read
     this.#made = made
+    this.#before = before
   }
 
   /** Those that are known in their places, the others at the end. */
@@ -198,8 +211,15 @@ class Builder {
         if (before !== undefined) countBy(column, [typeof before === 'string' ? lookedAt(before) : before], groups, -1)
         countBy(column, [row], groups)
       }
-      items[at] = at < unpacked ? row : pack(row)
+      items[at] = at < unpacked ? row : this.#packed(row)
     }
+  }
+
+  /** The text that there is: what did not change since is nothing new to the garbage collector. */
+  #packed(row: ShownRow): PackedRow {
+    const text = pack(row)
+    const before = this.#before.itemOf(row.id)
+    return typeof before === 'string' && before === text ? before : text
   }
 
   build(): RowList {

@@ -144,7 +144,11 @@ export class RowPages {
     const first = await this.#ask(0)
     const { unpacked } = this.#options
     const counted = (first.source?.aggregations ?? []).flatMap((info) => countedColumn(info) ?? [])
-    const rows = RowList.builder({ counted, ...(unpacked !== undefined && { unpacked }) })
+    const rows = RowList.builder({
+      counted,
+      ...(unpacked !== undefined && { unpacked }),
+      ...(this.#read && { before: this.#read.rows }),
+    })
     let [answer, count] = [first, 0]
     for (;;) {
       const { items, ...page } = answer
