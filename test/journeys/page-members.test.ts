@@ -360,6 +360,30 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     expect(await complaintsOf(page)).toEqual([])
   })
 
+  it('says of when members are while nobody judges them, on each page that shows them', async () => {
+    const served = new SomeMembers([aMember('east')])
+    await open(served)
+    await hub.fill([aCluster('east', hub.now(), { ageMs: 0, rounds: 2 })])
+    served.say({
+      ...{ since: hub.now() - 3 * 60_000, code: 'members_not_judged' },
+      message: 'no manager of this hub judges members',
+    })
+    const page = await visits.visit(`${base}/members`)
+    const notice = page.locator('.notice', { hasText: 'Not updated.' })
+    const words = /No manager of this hub judges members\.? members_not_judged\. All of it is as of 3 min ago/
+    await shown(notice).toMatch(words)
+    expect(await page.locator('tbody tr.dim').count()).toBe(1)
+    expect(await complaintsOf(page)).toEqual([])
+    await page.goto(`${base}/members/east`)
+    await shown(notice).toMatch(words)
+    await page.goto(base)
+    await shown(page.locator('.attention')).toMatch(/Whether members need somebody is not known: no manager/)
+    await page.goto(`${base}/members`)
+    served.say(undefined)
+    await expect.poll(() => notice.count(), patient).toBe(0)
+    await expect.poll(() => page.locator('tbody tr.dim').count(), patient).toBe(0)
+  })
+
   it('says of a hundred members that are lost at once in one line, and of late certificates in another, with age and link', async () => {
     const now = Date.now()
     const names = Array.from({ length: 100 }, (_, place) => `edge-${String(place).padStart(3, '0')}`)
@@ -376,7 +400,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     const page = await visits.visit(base)
     const entries = page.locator('.attention > ul > li')
     await expect.poll(() => entries.count(), patient).toBe(1)
-    await shown(entries.first()).toMatch(/2 members: certificates were not renewed in time, and end soon or have ended.*first 3 d ago/s)
+    await shown(entries.first()).toMatch(
+      /2 members: certificates were not renewed in time, and end soon or have ended.*first 3 d ago/s,
+    )
     const ended = { ...lost('ended'), reason: AUTHORITY_LOST }
     served.set([...names.map(lost), ended, ...late])
     // Their clusters are old by then, too: still it is one line.

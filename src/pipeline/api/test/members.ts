@@ -40,6 +40,12 @@ export class SomeMembers implements ServedMembers {
     this.#version++
   }
 
+  /** Why what it tells is of then; undefined: it is of now. */
+  say(behind: Behind | undefined): void {
+    this.behind = behind
+    this.#version++
+  }
+
   /** Sets that no member is in. */
   setsBesides(names: readonly string[]): void {
     this.#sets = names
