@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from 'react'
-import type { ApiProblem, PartView } from '../contract.ts'
+import { ApiProblem, type PartView } from '../contract.ts'
 import { type Member, type MemberRequest, memberOf, requestOf } from '../model/members.ts'
 import { useNow } from './hooks.ts'
 import type { ShownRow } from './row-list.ts'
@@ -77,6 +77,10 @@ function useListed<T>(type: string, of: (row: ShownRow) => T, query: { readonly 
     if (!on || on.part.outcome === 'complete') return { ...here, problem, asOf: null }
     const { freshness, code, message } = on.part
     if (!freshness) return { state: 'unread', part: on.part }
-    return { ...here, problem: { status: 503, code, message }, asOf: freshness.observedAt }
+    return {
+      ...here,
+      problem: new ApiProblem(503, { error: message, code, requestId: '' }),
+      asOf: freshness.observedAt,
+    }
   }, [paged, pending, again, of])
 }
