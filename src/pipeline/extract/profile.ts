@@ -69,7 +69,7 @@ interface Attribute {
   readonly name: string
   readonly isOptional: boolean
   readonly isList: boolean
-  readonly isSecret: boolean
+  readonly isSecret: (value: unknown) => boolean
   readonly value: (object: ObjectInHand) => unknown
 }
 
@@ -116,7 +116,7 @@ class ProfileCompiler {
       name,
       isOptional: optional,
       isList: type === 'list' || type === 'array',
-      isSecret: this.#scrubber.isSensitive(name),
+      isSecret: (value) => this.#scrubber.isSensitive(name, value),
       value: path.startsWith(CEL_PREFIX) ? this.#expression(path, at) : this.#path(path, at),
     }
   }
@@ -180,7 +180,7 @@ class ProfileCompiler {
         this.#scrubber.continueWith(object)
       }
     }
-    return { name: as, isOptional: false, isList: false, isSecret: false, value }
+    return { name: as, isOptional: false, isList: false, isSecret: () => false, value }
   }
 }
 
@@ -249,7 +249,7 @@ class RowMaker implements Extractor {
       return error instanceof ExtractionFault ? error.message : 'its value cannot be read'
     }
     if (value === null && isOptional) return undefined
-    const shown = value === null ? null : isSecret ? REDACTED : isList && !Array.isArray(value) ? [value] : value
+    const shown = value === null ? null : isSecret(value) ? REDACTED : isList && !Array.isArray(value) ? [value] : value
     if (name === '__proto__') Object.defineProperty(into, name, { value: shown, enumerable: true, configurable: true })
     else into[name] = shown
     return undefined

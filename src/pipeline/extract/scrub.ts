@@ -1,7 +1,7 @@
 import type { View } from '#path'
 import { ExtractionFault } from './fault.ts'
-import { SensitiveNames } from './sensitive-key.ts'
-import { cleanText, REDACTED_TEXT, SHORTEST_TEXT } from './sensitive-text.ts'
+import { countsOrRefers, SensitiveNames } from './sensitive-key.ts'
+import { REDACTED_TEXT, SHORTEST_TEXT, TextCleaner } from './sensitive-text.ts'
 
 /** What stands where a value was secret. */
 export const REDACTED = Object.freeze({ redacted: true, reason: 'sensitive-key' })
@@ -20,6 +20,10 @@ export interface ScrubOptions {
   readonly showsSecretData?: boolean
 }
 
+/** Where entries of lists have what goes by their name. */
+const VALUE_KEYS: ReadonlySet<string> = new Set(
+  ['value', 'default'].flatMap((key) => [key, `${key}s`]).concat('defaultValue', 'default_value', 'stringValue'),
+)
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 /** Of the annotations of a Secret those that name something; tools keep whole copies of it in others, packed and under names of their own. */
 const MAX_PLAIN_ANNOTATION = 256
@@ -34,6 +38,7 @@ const NOTHING: Fields = {}
  */
 export class Scrubber {
   readonly #names: SensitiveNames
+  readonly #cleaner: TextCleaner
   readonly #showsSecretData: boolean
   /** texts and what is left of them: one for each place, the last that came */
   readonly #texts: string[] = new Array<string>(REMEMBERED).fill('')
@@ -50,6 +55,7 @@ export class Scrubber {
 
   constructor({ scrubKeys, showsSecretData = false }: ScrubOptions = {}) {
     this.#names = new SensitiveNames(scrubKeys)
+    this.#cleaner = new TextCleaner(scrubKeys)
     this.#showsSecretData = showsSecretData
   }
 
@@ -89,9 +95,10 @@ export class Scrubber {
     for (const value of Object.values(map)) this.show(value)
   }
 
-  /** Whether what goes by this name is secret. */
-  isSensitive(name: string): boolean {
-    return this.#names.has(name)
+  /** Whether a value that goes by this name is secret. */
+  isSensitive(name: string, value: unknown): boolean {
+    const sensitivity = this.#names.of(name)
+    return sensitivity === 'one' || (sensitivity === 'several' && !countsOrRefers(value))
   }
 
   /** What is shown of a value; undefined where it is as if nothing were there. */
@@ -128,9 +135,9 @@ export class Scrubber {
   }
 
   #isSecretEntry(map: Fields, key: string, value: unknown): boolean {
-    if (this.#names.has(key)) return true
+    if (this.isSensitive(key, value)) return true
     if (key === 'release') return this.#isHelm && map === (this.#root as Fields).data ? true : isPackedRelease(value)
-    if (key === 'value') return this.#isNamedSecret(map.name) || this.#isNamedSecret(map.key)
+    if (VALUE_KEYS.has(key)) return this.#isNamedSecret(map.name) || this.#isNamedSecret(map.key)
     if (key === 'valueFrom') return isFields(value) && Object.hasOwn(value, 'secretKeyRef')
     if (key === 'tls') return isFields(value) && Object.hasOwn(value, 'key')
     return false
@@ -149,10 +156,10 @@ export class Scrubber {
 
   #text(text: string): string {
     if (text.length < SHORTEST_TEXT) return text
-    if (text.length > MAX_REMEMBERED_TEXT) return cleanText(text, this.#document, this.#nested)
+    if (text.length > MAX_REMEMBERED_TEXT) return this.#cleaner.clean(text, this.#document, this.#nested)
     const at = placeOf(text)
     if (this.#texts[at] === text) return this.#clean[at] ?? text
-    const clean = cleanText(text, this.#document, this.#nested)
+    const clean = this.#cleaner.clean(text, this.#document, this.#nested)
     this.#texts[at] = text
     this.#clean[at] = clean
     return clean
@@ -189,9 +196,14 @@ export class Scrubber {
 
   #map(map: Fields, depth: number): unknown {
     let changes: Map<string, unknown> | undefined
+    let names: Map<string, string> | undefined
     let count = 0
     for (const key in map) {
       count++
+      if (key.includes('@')) {
+        const name = this.#text(key)
+        if (name !== key) names = (names ?? new Map<string, string>()).set(key, name)
+      }
       const before = map[key]
       const after = this.#deep(this.view(map, key, before), depth + 1)
       if (after === before) continue
@@ -199,9 +211,9 @@ export class Scrubber {
       changes.set(key, after)
     }
     this.#count(count)
-    if (!changes) return map
+    if (!changes && !names) return map
     const entries = Object.entries(map).map(
-      ([key, value]) => [key, changes.has(key) ? changes.get(key) : value] as const,
+      ([key, value]) => [names?.get(key) ?? key, changes?.has(key) ? changes.get(key) : value] as const,
     )
     // Not by assignment: a key may be called __proto__.
     return Object.fromEntries(entries.filter(([, value]) => value !== undefined))

@@ -385,3 +385,38 @@ it('of a Secret the annotation of `kubectl apply` never leaves, whatever its tex
     expect(left, path).toContain('kept')
   }
 })
+
+it('keeps what the name of several only counts or refers to, and shows no credentials of keys', () => {
+  const metadata = { name: 'm', namespace: 'n', uid: 'u' }
+  const kept = {
+    ...{ secrets: [{ name: 'web-token' }], imagePullSecrets: [{ name: 'regcred' }], hard: { secrets: '10' } },
+    ...{
+      max_tokens: 4096,
+      tokens: 12,
+      externalSecrets: { enabled: true },
+      publicKeyData: 'abc',
+      params: [{ name: 'a', default: 'b' }],
+    },
+  }
+  const hidden = {
+    ...{
+      apiKeys: [SECRET],
+      clients: { secrets: { web: SECRET }, tokens: SECRET },
+      secrets: [{ name: 'a', value: SECRET }],
+    },
+    auths: { [`https://me:${SECRET}@registry`]: { kept: 'x' } },
+  }
+  const found = (data: object, path: string, name = 'found') => {
+    const profile = profileOf({ kind: 'Kind', group: 'g' } as Planted, path, name)
+    return JSON.parse(leaves(profile, { metadata, data })).row.attributes[name]
+  }
+  for (const path of ['{.data}', 'cel:object.data']) {
+    expect(found(kept, path)).toEqual(kept)
+    expect(JSON.stringify(found(hidden, path))).not.toContain(SECRET)
+    expect(found(hidden, path).auths).toEqual({ 'https://[redacted]@registry': { kept: 'x' } })
+  }
+  expect(found(hidden, 'cel:object.data.auths.map(k, k)')).toEqual(['https://[redacted]@registry'])
+  expect(found(hidden, 'cel:object.data.auths.map(k, k.split(""))').join()).not.toContain('h,u,n,t,e,r')
+  expect(found(kept, '{.data.tokens}', 'secrets')).toBe(12)
+  expect(found({ a: 'b' }, '{.data.a}', 'secrets')).toEqual({ redacted: true, reason: 'sensitive-key' })
+})

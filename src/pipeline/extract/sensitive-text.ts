@@ -1,3 +1,6 @@
+import { isHarmless, sourceOfNames, textCountsOrRefers } from './sensitive-key.ts'
+import { TextValues } from './text-value.ts'
+
 /** What stands where a part of a text was secret. */
 export const REDACTED_TEXT = '[redacted]'
 /** Shorter ones hold no secret that could be told. */
@@ -6,66 +9,337 @@ export const SHORTEST_TEXT = 6
 const MAX_TEXT = 2 ** 21
 /** Documents in documents. */
 const MAX_NESTED = 4
+/** How far before its name the value of an entry is looked for, and behind an element of XML its end. */
+const MAX_BEFORE = 2048
+const MAX_ELEMENT = 16_384
+/** Aliases that lead to aliases. */
+const MAX_ALIASES = 4
 
-/** Nothing below fits a text without one of these. */
-const SUSPECT =
-  /pass|pwd|pw[=:]|secret|token|key|cred|auth|sig=|bearer|basic|cookie|:\/\/|^\s*[{[]|eyJ|gh[opusr]_|github_pat|glpat-|xox[abeprs]-|[rs]k_live|AIza|-u\s|--user|identified\s/i
-
-const NAME =
-  '(?:pass(?:word|wd|phrase)?s?|pwd|(?<![a-z])pw|secret|token|(?:api|private|secret|access|account|shared|encryption|signing|master)[-_. ]?key|credentials?|auth(?:orization)?|set-cookie|connection[-_ ]?string|sig)'
-/** Quoted, or redacted before, and nothing right behind it. */
-const QUOTED = String.raw`(?:"(?:[^"\\\n]|\\.){0,65536}"?|'[^'\n]{0,65536}'?)(?=[\s,;:}\])&|]|$)|\[redacted\](?=[\s,;:}\])&|"'\\]|$)`
-/** Behind `|` or `>` of YAML: the lines that are indented. */
-const BLOCK = String.raw`[|>][-+0-9]{0,2}[ \t]{0,20}(?:\r?\n(?:[ \t]+[^\n]*|(?=\r?\n|$))){1,2000}`
-
-/** An entry of a list in YAML, JSON or XML whose name is telling, on one line or some; its value stands behind it, or before. */
-const ENTRY_NAME = String.raw`(?:name|key)["']?\s{0,20}[:=]\s{0,20}["']?[\w.-]{0,128}?${NAME}["']?(?![\w.-])`
-const ENTRY_VALUE = String.raw`["']?value["']?\s{0,20}[:=]\s{0,20}`
-const SAME_ENTRY = String.raw`(?:[\s,]{1,64}|[ \t,]{0,20}(?:#[^\n]{0,256})?(?:\r?\n(?![ \t]{0,64}-[ \t])[^\n]{0,512}){0,4}?\r?\n[ \t]{0,64})`
+/** "PRIVATE KEY" as base64, by which of three letters it begins at. */
+const PACKED_KEY = /UFJJVkFURSBLRV|BSSVZBVEUgS0VZ|QUklWQVRFIEtFW/
+/** "-----BEGIN " as base64. */
+const PACKED_PEM = 'LS0tLS1CRUdJTi'
+/** Nothing below fits a text without one of these, or one of the names that were given. */
+const SUSPECT = [
+  'pass|pwd|pw[=:]|psk|secret|token|key|cred|auth|sig=|bearer|basic|cookie|connection|dockercfg|dockerconfig',
+  String.raw`:\/\/|@\w+\(|@\/\/|oracle:|^\s*[{[]|eyJ|gh[opusr]_|github_pat|glpat-|xox[abeprs]-|[rs]k_live|AIza|-u\s|--user|identified\s|user\s`,
+  `${PACKED_PEM}|${PACKED_KEY.source}`,
+].join('|')
 
 /** Each match is redacted but for its first group. Bounds in the patterns keep them linear. */
-const PATTERNS: readonly RegExp[] = [
+const FIRST: readonly RegExp[] = [
   /()-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*/g,
+  /(\bPrivate-Lines: \d{1,4}\r?\n)[\s\S]*/g,
   // Userinfo of an address; a digest behind @ is none (docker-pullable://image@sha256:…).
   /(:\/\/)[^\s/?#"'<>]{1,1024}(?=@(?!sha\d))/g,
   // A password with "/", "?" or "#" in it; a port is none.
   /(:\/\/)[^\s/?#"'@:]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s"'<>]{1,2048}(?=@(?!sha\d))/g,
-  // Unquoted the value goes to the end of the line: nobody knows which letters a password has.
-  new RegExp(String.raw`(${NAME}\\?["']?\s{0,20}(?:=>?|:=?)\s{0,20})(?:\\?(?:${QUOTED})|${BLOCK}|[^\n]+)`, 'gi'),
-  new RegExp(String.raw`(\b${ENTRY_NAME}${SAME_ENTRY}${ENTRY_VALUE})(?:\\?(?:${QUOTED})|${BLOCK}|[^\n]+)`, 'gi'),
-  new RegExp(String.raw`(\b${ENTRY_VALUE})(?:${QUOTED}|[^\n]+?)(?=${SAME_ENTRY}["']?${ENTRY_NAME})`, 'gi'),
-  new RegExp(String.raw`(<[\w:.-]{0,64}?${NAME}>\s{0,20})[^<]{1,65536}`, 'gi'),
-  // Of netrc, and of SQL.
+  // Of Oracle.
+  /(\boracle:\w{1,16}:[^\s/@"']{0,128}\/)[^\s"']{1,1024}(?=@)/gi,
+  /(\b[\w$#]{1,64}\/)[^\s"'@/]{1,256}(?=@\/\/)/g,
+]
+const LAST: readonly RegExp[] = [
+  // Of netrc, SQL, and Redis.
   /(\blogin\s{1,20}\S{1,256}\s{1,20}password\s{1,20})\S+/gi,
-  /(\b(?:password|identified\s{1,5}by)\s{1,20})(?:'[^'\n]{1,1024}'|"[^"\n]{1,1024}")/gi,
-  new RegExp(String.raw`((?<=^|\s)--?[\w-]{0,64}?${NAME}\s{1,20})(?:${QUOTED}|\S+)`, 'gi'),
+  /(\b(?:password|identified\s{1,5}(?:with\s{1,5}\S{1,64}\s{1,5})?by)\s{1,20})(?:'[^'\n]{1,1024}'|"[^"\n]{1,1024}")/gi,
+  /((?<=^|\n)[ \t]{0,20}(?:sentinel[ \t]{1,8})?(?:requirepass|(?:master|primary)auth|(?:auth|sentinel)[-_]pass|[\w-]{0,32}key-file-pass|insecure-password)[ \t]{1,20})[^\n]+/gi,
+  /((?<=^|\n)[ \t]{0,20}(?:acl[ \t]{1,8}set)?user[ \t]{1,8}\S{1,64}[ \t][^\n>]{0,256})>[^\n]+/gi,
   /((?<=^|\s)(?:-u|--user)[\s=]{1,20})["']?[^\s:]{1,256}:\S+/g,
   /(\b(?:bearer|basic)\s{1,20})[\w+/=.~-]{8,}/gi,
   /()\beyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?/g,
-  /()\b(?:gh[opusr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|[rs]k_live_\w{10,}|AIza[\w-]{30,})/g,
+  /()\b(?:AGE-SECRET-KEY-1\w{10,}|gh[opusr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|[rs]k_live_\w{10,}|AIza[\w-]{30,})/g,
 ]
-/** A manifest of a Secret as YAML: its values may stand under any name. */
+/** A manifest of a Secret as YAML or JSON in quotes: its values may stand under any name. */
 const SECRET_MANIFEST =
-  /(?:^|[\s{,"'-])["']?kind["']?\s{0,20}:\s{0,20}(?:[!&][\w!:.-]{0,60}\s{1,20}){0,2}["']?Secret(?:List)?["']?(?:$|[\s,}])/
+  /(?:^|[\s{,"'-])\\*["']?kind\\*["']?\s{0,20}:\s{0,20}(?:[!&][\w!:.-]{0,60}\s{1,20}){0,2}\\*["']?Secret(?:List)?\\*["']?(?:$|[\s,}])/
+/** Lines of base64, as one. */
+const BASE64 = /[A-Za-z0-9+/_-]{40,}={0,2}(?:(?:\r?\n[ \t]*|\\n)[A-Za-z0-9+/]+={0,2}(?=[\s"'\\]|$))*/g
+/** user:password@tcp(host): of Go's drivers. */
+const PROTOCOL = /@[a-z][\w+.-]{0,20}\(/gi
 
-/**
- * A text without the secrets that it shows to be such: passwords of addresses and connection strings, values behind telling names and
- * flags, private keys, tokens of well-known shape, and the same inside a document of JSON.
- * @param scrub for values of documents; what it leaves as it is, it returns itself
- */
-export function cleanText(text: string, scrub: (value: object) => unknown, nested = 0): string {
-  if (text.length < SHORTEST_TEXT || !SUSPECT.test(text)) return text
-  if (text.length > MAX_TEXT) return REDACTED_TEXT
-  const document = /^\s*[{[]/.test(text) ? parsed(text) : undefined
-  if (document !== undefined) {
-    if (nested >= MAX_NESTED) return REDACTED_TEXT
-    const clean = scrub(document)
-    return clean === document ? text : JSON.stringify(clean)
+const QUOTE = String.raw`(?:\\*["'\x60]|&(?:quot|#34);)?`
+const ENTRY_VALUE = String.raw`\\*["']?(?:(?:default|string)[-_]?)?(?:value|default)s?\\*["']?[ \t]{0,20}[:=]`
+/** Between the name of an entry and its value: not the next item of a list, nor the next map. */
+const SAME_ENTRY = String.raw`(?:[\s,]{1,64}|[^\n{}<>]{0,256}?[\s,]|[ \t,]{0,20}(?:#[^\n]{0,256})?(?:\r?\n(?![ \t]{0,64}-[ \t])[^\n]{0,512}){0,8}?\r?\n[ \t]{0,64})`
+
+type Span = readonly [start: number, end: number]
+
+/** Takes secrets out of texts of whatever format. */
+export class TextCleaner {
+  readonly #suspect: RegExp
+  readonly #assigned: RegExp
+  readonly #entry: RegExp
+  readonly #entryName: RegExp
+  readonly #moreOfEntry = new RegExp(`${SAME_ENTRY}(${ENTRY_VALUE})`, 'iy')
+  readonly #call: RegExp
+  readonly #flag: RegExp
+  readonly #elements: readonly RegExp[]
+  readonly #nameElement: RegExp
+
+  /** @param more names that are secret besides the built-in ones */
+  constructor(more: readonly string[] = []) {
+    const name = sourceOfNames(more)
+    const own = more.length === 0 ? '' : `|${sourceOfNames(more, true)}`
+    const entryName = String.raw`(?:\b(?:name|key)\\*["']?\s{0,20}[:=]\s{0,20}\\*["']?[\w.-]{0,128}?${name}\\*["']?(?![\w.-])|\bvariable[ \t]{1,20}["'][\w.-]{0,64}?${name}["'][ \t]{0,20}\{)`
+    const xmlName = String.raw`[\w:.-]{0,64}?${name}`
+    this.#suspect = new RegExp(SUSPECT + own, 'i')
+    this.#assigned = new RegExp(String.raw`${name}${QUOTE}\]?\s{0,64}(?:[?+]?=>?|:=?)`, 'gi')
+    this.#entryName = new RegExp(entryName, 'gi')
+    this.#entry = new RegExp(`${entryName}${SAME_ENTRY}(${ENTRY_VALUE})`, 'gi')
+    this.#call = new RegExp(String.raw`\(\s{0,20}["'][\w.-]{0,64}?${name}["']\s{0,20},`, 'gi')
+    this.#flag = new RegExp(
+      String.raw`(?<=^|[\s"'\x60[,=])--?[\w-]{0,64}?${name}(?:["'\x60]?,\s{0,64}|["'\x60]?(?:\s|\\\r?\n){1,64}(?:-[ \t]{1,20}(?!--))?)(?!-[ \t])`,
+      'gi',
+    )
+    this.#elements = [
+      new RegExp(String.raw`<(${xmlName})(?:\s[^<>]{0,512})?(?<!\/)>`, 'gi'),
+      new RegExp(
+        String.raw`<([\w:.-]{1,64})\s[^<>]{0,512}?\b(?:name|key|id|property)\s{0,20}=\s{0,20}["']${xmlName}["'][^<>]{0,512}(?<!\/)>`,
+        'gi',
+      ),
+      new RegExp(
+        String.raw`<[\w:-]{0,32}?(?:name|key)>\s{0,64}${xmlName}\s{0,64}</[^<>]{1,64}>(?:(?!<(?:[\w:-]{0,32}?(?:name|key)|/property|/entry)>)[\s\S]){0,1024}?<([\w:-]{0,32}?(?:value|string|default)s?)(?:\s[^<>]{0,512})?>`,
+        'gi',
+      ),
+    ]
+    this.#nameElement = new RegExp(String.raw`<[\w:-]{0,32}?(?:name|key)>\s{0,64}${xmlName}\s{0,64}</`, 'gi')
   }
-  if (SECRET_MANIFEST.test(text)) return REDACTED_TEXT
-  let clean = text
-  for (const pattern of PATTERNS) clean = clean.replace(pattern, (_, kept: string) => `${kept}${REDACTED_TEXT}`)
-  return clean
+
+  /**
+   * A text without the secrets that it shows to be such: passwords of addresses and connection strings, values behind telling names and
+   * flags, private keys, tokens of well-known shape, and the same inside a document of JSON.
+   * @param scrub for values of documents; what it leaves as it is, it returns itself
+   */
+  clean(text: string, scrub: (value: object) => unknown, nested = 0): string {
+    if (text.length < SHORTEST_TEXT || !this.#suspect.test(text)) return text
+    if (text.length > MAX_TEXT) return REDACTED_TEXT
+    const document = /^\s*[{[]/.test(text) ? parsed(text) : undefined
+    if (document !== undefined) {
+      if (nested >= MAX_NESTED) return REDACTED_TEXT
+      const clean = scrub(document)
+      return clean === document ? text : JSON.stringify(clean)
+    }
+    if (SECRET_MANIFEST.test(text)) return REDACTED_TEXT
+    const first = replaced(withoutDsns(withoutPackedKeys(text)), FIRST)
+    return replaced(without(first, this.#spans(first)), LAST)
+  }
+
+  /** Where the values are that stand behind telling names. */
+  #spans(text: string): readonly Span[] {
+    const values = new TextValues(text)
+    const spans: Span[] = []
+    const add = (from: number, end: number): number => {
+      const start = values.startOf(from)
+      if (start < end) spans.push([start, end])
+      return end
+    }
+    each(this.#assigned, text, (match, behind) => {
+      const end = values.endOf(behind, values.placeOf(match.index))
+      return isHarmlessHere(text, match, end) ? behind : add(behind, end)
+    })
+    each(this.#entry, text, (match, behind) => {
+      let end = behind
+      for (let more: RegExpExecArray | null = match; more; more = sticky(this.#moreOfEntry, text, end)) {
+        const from = more.index + more[0].length
+        end = add(from, values.endOf(from, values.placeOf(from - (more[1] ?? '').length)))
+      }
+      return end
+    })
+    each(this.#entryName, text, (match) => {
+      for (const [start, end] of valuesBefore(text, match)) spans.push([start, end])
+      return match.index + match[0].length
+    })
+    each(this.#call, text, (_, behind) => add(behind, values.endOf(behind, { column: 0, isKey: false })))
+    each(this.#flag, text, (_, behind) => {
+      const closed = values.behindQuote(behind)
+      return add(
+        behind,
+        closed !== undefined && closed > 0 ? closed : behindWord(text, Math.max(behind, -(closed ?? 0))),
+      )
+    })
+    if (text.includes('<')) this.#addElements(text, add)
+    if (text.includes('&')) addAnchors(text, spans, values)
+    return spans
+  }
+
+  #addElements(text: string, add: (from: number, end: number) => number): void {
+    for (const pattern of this.#elements)
+      each(pattern, text, (match, behind) => {
+        const close = text.slice(behind, behind + MAX_ELEMENT).indexOf(`</${match[1] ?? ''}`)
+        if (close !== -1) return add(behind, behind + close)
+        // Nothing closes it: a placeholder, or broken. What stands on its line, or on the next.
+        OPEN.lastIndex = behind
+        return add(behind, OPEN.test(text) ? OPEN.lastIndex : behind)
+      })
+    each(this.#nameElement, text, (match, behind) => {
+      const from = Math.max(0, match.index - MAX_BEFORE)
+      const value = /<([\w:-]{0,32}?values?)>((?:(?!<\/?property|<\/?entry|name>|key>)[\s\S])*)$/i.exec(
+        text.slice(from, match.index),
+      )
+      if (value) {
+        const start = from + value.index + value[0].length - (value[2] ?? '').length
+        const end = text.indexOf('</', start)
+        if (end !== -1 && end < match.index) add(start, end)
+      }
+      return behind
+    })
+  }
+}
+
+const OPEN = /\s{0,64}[^<\n]*/y
+
+/** Calls with each match; goes on where it is told. */
+function each(pattern: RegExp, text: string, found: (match: RegExpExecArray, behind: number) => number): void {
+  pattern.lastIndex = 0
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    const behind = pattern.lastIndex
+    pattern.lastIndex = Math.max(found(match, behind), behind)
+  }
+}
+
+function sticky(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at
+  return pattern.exec(text)
+}
+
+function isHarmlessHere(text: string, match: RegExpExecArray, end: number): boolean {
+  const name = /^[\w.-]*\w/.exec(match[0])?.[0] ?? ''
+  let from = match.index
+  while (from > 0 && match.index - from < 64 && /[\w.-]/.test(text[from - 1] as string)) from--
+  if (isHarmless(text.slice(from, match.index) + name)) return true
+  return (
+    /(?:secret|token|key)s$/i.test(name) && textCountsOrRefers(text.slice(match.index + match[0].length, end).trim())
+  )
+}
+
+/** The values of an entry that stand before its name, on its line or those above. */
+function valuesBefore(text: string, { index: name, 0: found }: RegExpExecArray): readonly Span[] {
+  const from = Math.max(0, name - MAX_BEFORE)
+  const before = text.slice(from, name)
+  if (!/value|default/i.test(before)) return []
+  const lineStart = before.lastIndexOf('\n') + 1
+  const head = /^[ \t]*\\*["']?$/.exec(before.slice(lineStart))
+  const spans = head
+    ? valuesAbove(before, lineStart, head[0].replace(/\S/g, '').length, found.slice(0, 3))
+    : valuesInLine(before, lineStart)
+  return spans.map(([start, end]) => [from + start, from + end])
+}
+
+const VALUE_AT = new RegExp(ENTRY_VALUE, 'iy')
+const VALUES = new RegExp(String.raw`(?<![\w.-])${ENTRY_VALUE}`, 'gi')
+const MAX_VALUES = 8
+
+/** @param word which key of an entry the name stands under: another one of the same is of another entry */
+function valuesAbove(before: string, lineStart: number, column: number, word: string): readonly Span[] {
+  const values = new TextValues(before)
+  const spans: Span[] = []
+  for (let end = lineStart - 1; end >= 0; ) {
+    const start = before.lastIndexOf('\n', end - 1) + 1
+    const line = before.slice(start, end)
+    const head = /^[ \t]*(?:-[ \t]+)?/.exec(line)?.[0] ?? ''
+    const isOther = line.trim() === '' || line.trim().startsWith('#') || head.length > column
+    if (!isOther && (head.length < column || line.startsWith(word, head.length))) break
+    VALUE_AT.lastIndex = start + head.length
+    if (!isOther && VALUE_AT.test(before)) {
+      const behind = VALUE_AT.lastIndex
+      const stop = values.endOf(behind, { column, isKey: true })
+      if (values.startOf(behind) < stop) spans.push([values.startOf(behind), Math.min(stop, lineStart - 1)])
+    }
+    if (!isOther && head.includes('-')) break
+    if (start === 0) break
+    end = start - 1
+  }
+  return spans
+}
+
+function valuesInLine(before: string, lineStart: number): readonly Span[] {
+  const values = new TextValues(before)
+  const starts = [...before.slice(lineStart).matchAll(VALUES)].slice(-MAX_VALUES)
+  const end = before.replace(/[\s,]*\\*["']?$/, '').length
+  const spans: Span[] = []
+  for (const match of starts) {
+    const start = values.startOf(lineStart + match.index + match[0].length)
+    const place = { column: 0, isKey: false }
+    const isClosed = /^\\*["'`[{(]/.test(before.slice(start, start + 8))
+    const stop = isClosed ? Math.min(values.endOf(start, place), end) : end
+    if (start < stop && !/[{}<>\n]/.test(before.slice(isClosed ? stop : start))) spans.push([start, stop])
+  }
+  return spans
+}
+
+function behindWord(text: string, from: number): number {
+  if (text.startsWith(REDACTED_TEXT, from)) return from + REDACTED_TEXT.length
+  let end = from
+  while (end < text.length && !/\s/.test(text[end] as string)) end++
+  return end
+}
+
+const ALIAS = /\*([\w.-]{1,128})/g
+const ANCHOR = /&([\w.-]{1,128})(?=[\s,}\]]|$)/g
+
+/** What is secret by an alias is so where it stands itself. */
+function addAnchors(text: string, spans: Span[], values: TextValues): void {
+  let seen = 0
+  for (let round = 0; round < MAX_ALIASES && seen < spans.length; round++) {
+    const names = new Set<string>()
+    for (const [start, end] of merged(spans.slice(seen)))
+      for (const [, alias = ''] of text.slice(start, end).matchAll(ALIAS)) names.add(alias)
+    seen = spans.length
+    if (names.size === 0) return
+    each(ANCHOR, text, ([, name = ''], behind) => {
+      if (!names.has(name)) return behind
+      const end = values.endOf(behind, values.placeOf(behind - 1 - name.length))
+      const start = values.startOf(behind)
+      if (start < end) spans.push([start, end])
+      return end
+    })
+  }
+}
+
+function merged(spans: readonly Span[]): readonly Span[] {
+  const all: [number, number][] = []
+  for (const [start, end] of [...spans].sort((a, b) => a[0] - b[0])) {
+    const last = all.at(-1)
+    if (last && start <= last[1]) last[1] = Math.max(last[1], end)
+    else all.push([start, end])
+  }
+  return all
+}
+
+function without(text: string, spans: readonly Span[]): string {
+  if (spans.length === 0) return text
+  const parts: string[] = []
+  let at = 0
+  for (const [start, end] of merged(spans)) {
+    parts.push(text.slice(at, start), REDACTED_TEXT)
+    at = end
+  }
+  return parts.join('') + text.slice(at)
+}
+
+const replaced = (text: string, patterns: readonly RegExp[]): string =>
+  patterns.reduce((left, pattern) => left.replace(pattern, (_, kept: string) => `${kept}${REDACTED_TEXT}`), text)
+
+function withoutPackedKeys(text: string): string {
+  if (!text.includes(PACKED_PEM) && !PACKED_KEY.test(text)) return text
+  return text.replace(BASE64, (run) => (PACKED_KEY.test(run.replace(/\\n|\s/g, '')) ? REDACTED_TEXT : run))
+}
+
+function withoutDsns(text: string): string {
+  if (!text.includes('@')) return text
+  const spans: Span[] = []
+  let least = 0
+  each(PROTOCOL, text, (match, behind) => {
+    let from = match.index
+    const stop = Math.max(least, from - MAX_BEFORE)
+    while (from > stop && !/[\s"'`]/.test(text[from - 1] as string)) from--
+    const colon = text.slice(from, match.index).indexOf(':')
+    const isAddress = text.startsWith('//', from + colon + 1)
+    if (colon !== -1 && !isAddress && from + colon + 1 < match.index) spans.push([from + colon + 1, match.index])
+    least = behind
+    return behind
+  })
+  return without(text, spans)
 }
 
 function parsed(text: string): object | undefined {

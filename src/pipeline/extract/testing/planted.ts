@@ -23,6 +23,8 @@ export function packed(release: unknown, isSecret = true): string {
   return isSecret ? base64(once) : once
 }
 
+const pem = (text: string) => `-----BEGIN RSA PRIVATE KEY-----\n${text}\n-----END RSA PRIVATE KEY-----\n`
+
 /** The same world around any secret: nothing else depends on it. */
 export function planted(secret: string): readonly Planted[] {
   const applied = (kind: string, more: object) => ({
@@ -38,6 +40,10 @@ export function planted(secret: string): readonly Planted[] {
     { name: 'plain', value: `postgres://web:${secret}@db.shop:5432/web?sslmode=off` },
     { name: 'API_TOKEN', valueFrom: { secretKeyRef: { name: 'web', key: secret } } },
     { name: 'DSN', value: `Server=db;User=web;Password=${secret};Database=web` },
+    { name: 'GO_DSN', value: `web:${secret}@tcp(db:3306)/web` },
+    { name: 'API_TOKENS', value: secret },
+    { name: 'CLIENT_KEY', value: base64(pem(secret)) },
+    { name: 'db_password', default: secret, defaultValue: secret, values: [secret] },
     { name: 'JSON', value: JSON.stringify({ db: { user: 'web', password: secret } }) },
   ]
   const container = {
@@ -125,7 +131,8 @@ export function planted(secret: string): readonly Planted[] {
         }),
       },
       places: [
-        ...env.map((_, i) => at('env', i, i === 2 ? 'valueFrom' : 'value')),
+        ...env.map((one, i) => at('env', i, ['valueFrom', 'default'].find((key) => key in one) ?? 'value')),
+        ...[at('env', 8, 'defaultValue'), at('env', 8, 'values', 0)],
         at('env', 2, 'valueFrom', 'secretKeyRef', 'key'),
         ...[at('command', 2), at('args', 0), at('args', 1), at('livenessProbe', 'httpGet', 'httpHeaders', 0, 'value')],
         ...[
@@ -149,7 +156,14 @@ export function planted(secret: string): readonly Planted[] {
           'run.sh': `curl -u me:${secret} https://x && curl -H "Authorization: Bearer ${secret}"`,
           'git.url': `https://${secret}@git.example.com/x.git`,
           'password.txt': secret,
+          'kubeconfig.yaml': `users:\n- name: a\n  user:\n    client-key-data: ${base64(pem(secret))}\n`,
+          'hive-site.xml': `<property><name>x.ConnectionPassword</name><value>${secret}</value></property>`,
+          'list.yaml': `passwords:\n- a\n- ${secret}\ncredentials:\n  word: ${secret}\n`,
+          'app.properties': `db.password=\\\n  ${secret}\n`,
+          'main.tf': `db_password = <<EOT\n${secret}\nEOT\n`,
+          'docker.json': JSON.stringify({ auths: { [`https://me:${secret}@registry`]: {} } }),
         },
+        binaryData: { id_rsa: base64(pem(secret)) },
       },
       places: [
         'app.yaml',
@@ -162,7 +176,10 @@ export function planted(secret: string): readonly Planted[] {
         'run.sh',
         'git.url',
         'password.txt',
-      ].map((name) => ['data', name]),
+        ...['kubeconfig.yaml', 'hive-site.xml', 'list.yaml', 'app.properties', 'main.tf', 'docker.json'],
+      ]
+        .map((name) => ['data', name])
+        .concat([['binaryData', 'id_rsa']]),
     },
     {
       ...{ kind: 'ManifestWork', group: 'work.open-cluster-management.io' },
