@@ -1,7 +1,8 @@
 import type { View } from '#path'
 import { ExtractionFault } from './fault.ts'
 import { countsOrRefers, SensitiveNames } from './sensitive-key.ts'
-import { REDACTED_TEXT, SHORTEST_TEXT, TextCleaner } from './sensitive-text.ts'
+import { SHORTEST_TEXT, TextCleaner } from './sensitive-text.ts'
+import { REDACTED_TEXT } from './text-value.ts'
 
 /** What stands where a value was secret. */
 export const REDACTED = Object.freeze({ redacted: true, reason: 'sensitive-key' })

@@ -75,6 +75,8 @@ describe('a text', () => {
     ['PASSWORD="a\nSECRET"\nx=1', 'PASSWORD=[redacted]\nx=1'],
     ['x = {\n  password = "a" +\n    "SECRET"\n}', 'x = {\n  password = [redacted]\n}'],
     ['password: {{ if x }}\n  SECRET\n{{ end }}\nx: y', 'password: [redacted]\n{{ end }}\nx: y'],
+    ['password: (a) SECRET\nPASSWORD=[a] SECRET', 'password: [redacted]\nPASSWORD=[redacted]'],
+    ['password: {a: b} # c', 'password: [redacted] # c'],
     // Pairs of other shapes.
     [
       '<property>\n<name>a.ConnectionPassword</name>\n<value>SECRET</value>\n</property><a>b</a>',
@@ -113,6 +115,7 @@ describe('a text', () => {
     ['run: "{\\"password\\":\\"SE\\\\\\"CRET\\",\\"a\\":1}"', 'run: "{\\"password\\":[redacted],\\"a\\":1}"'],
     ['run: "{\\"tokens\\":[\\"a]\\",\\"SECRET\\"],\\"a\\":1}"', 'run: "{\\"tokens\\":[redacted],\\"a\\":1}"'],
     ['run: "{\\"kind\\":\\"Secret\\",\\"data\\":{\\"user\\":\\"SECRET\\"}}"', '[redacted]'],
+    ['run --auth.secret SECRET --v', 'run --auth.secret [redacted] --v'],
     ['run --password \\\n  SECRET --v', 'run --password \\\n  [redacted] --v'],
     ['args:\n- --password\n- SECRET\n- --v', 'args:\n- --password\n- [redacted]\n- --v'],
     ['args: ["--password", "SECRET", "--v"]', 'args: ["--password", [redacted], "--v"]'],

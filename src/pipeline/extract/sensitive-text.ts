@@ -1,8 +1,6 @@
 import { isHarmless, sourceOfNames, textCountsOrRefers } from './sensitive-key.ts'
-import { TextValues } from './text-value.ts'
+import { type Place, REDACTED_TEXT, TextValues } from './text-value.ts'
 
-/** What stands where a part of a text was secret. */
-export const REDACTED_TEXT = '[redacted]'
 /** Shorter ones hold no secret that could be told. */
 export const SHORTEST_TEXT = 6
 /** Longer texts are not looked through, UTF-16 units: no object of a cluster is larger. */
@@ -62,6 +60,8 @@ const ENTRY_VALUE = String.raw`\\*["']?(?:(?:default|string)[-_]?)?(?:value|defa
 /** Between the name of an entry and its value: not the next item of a list, nor the next map. */
 const SAME_ENTRY = String.raw`(?:[\s,]{1,64}|[^\n{}<>]{0,256}?[\s,]|[ \t,]{0,20}(?:#[^\n]{0,256})?(?:\r?\n(?![ \t]{0,64}-[ \t])[^\n]{0,512}){0,8}?\r?\n[ \t]{0,64})`
 
+const IN_LINE: Place = { column: 0, isKey: false, isInFlow: true }
+
 type Span = readonly [start: number, end: number]
 
 /** Takes secrets out of texts of whatever format. */
@@ -88,7 +88,7 @@ export class TextCleaner {
     this.#entry = new RegExp(`${entryName}${SAME_ENTRY}(${ENTRY_VALUE})`, 'gi')
     this.#call = new RegExp(String.raw`\(\s{0,20}["'][\w.-]{0,64}?${name}["']\s{0,20},`, 'gi')
     this.#flag = new RegExp(
-      String.raw`(?<=^|[\s"'\x60[,=])--?[\w-]{0,64}?${name}(?:["'\x60]?,\s{0,64}|["'\x60]?(?:\s|\\\r?\n){1,64}(?:-[ \t]{1,20}(?!--))?)(?!-[ \t])`,
+      String.raw`(?<=^|[\s"'\x60[,=])--?[\w.-]{0,64}?${name}(?:["'\x60]?,\s{0,64}|["'\x60]?(?:\s|\\\r?\n){1,64}(?:-[ \t]{1,20}(?!--))?)(?!-[ \t])`,
       'gi',
     )
     this.#elements = [
@@ -149,7 +149,7 @@ export class TextCleaner {
       for (const [start, end] of valuesBefore(text, match)) spans.push([start, end])
       return match.index + match[0].length
     })
-    each(this.#call, text, (_, behind) => add(behind, values.endOf(behind, { column: 0, isKey: false })))
+    each(this.#call, text, (_, behind) => add(behind, values.endOf(behind, IN_LINE)))
     each(this.#flag, text, (_, behind) => {
       const closed = values.behindQuote(behind)
       return add(
@@ -242,7 +242,7 @@ function valuesAbove(before: string, lineStart: number, column: number, word: st
     VALUE_AT.lastIndex = start + head.length
     if (!isOther && VALUE_AT.test(before)) {
       const behind = VALUE_AT.lastIndex
-      const stop = values.endOf(behind, { column, isKey: true })
+      const stop = values.endOf(behind, { column, isKey: true, isInFlow: false })
       if (values.startOf(behind) < stop) spans.push([values.startOf(behind), Math.min(stop, lineStart - 1)])
     }
     if (!isOther && head.includes('-')) break
@@ -259,9 +259,8 @@ function valuesInLine(before: string, lineStart: number): readonly Span[] {
   const spans: Span[] = []
   for (const match of starts) {
     const start = values.startOf(lineStart + match.index + match[0].length)
-    const place = { column: 0, isKey: false }
     const isClosed = /^\\*["'`[{(]/.test(before.slice(start, start + 8))
-    const stop = isClosed ? Math.min(values.endOf(start, place), end) : end
+    const stop = isClosed ? Math.min(values.endOf(start, IN_LINE), end) : end
     if (start < stop && !/[{}<>\n]/.test(before.slice(isClosed ? stop : start))) spans.push([start, stop])
   }
   return spans

@@ -1,8 +1,13 @@
+/** What stands where a part of a text was secret. */
+export const REDACTED_TEXT = '[redacted]'
+
 /** Where in its line something begins: what is indented deeper belongs to it. */
 export interface Place {
   readonly column: number
   /** it is the name that its line, or a map within its line, begins with: what is indented deeper is its value */
   readonly isKey: boolean
+  /** it is quoted, or stands in brackets: then a bracket behind it is none of the letters of a password */
+  readonly isInFlow: boolean
 }
 
 const HEAD = /[ \t]*(?:[-?][ \t]+)*/y
@@ -13,7 +18,7 @@ const MAX_KEY = 128
 const MAX_NEUTRAL = 64
 
 /** Anchors and tags of YAML. */
-const PROPERTIES = /[ \t]*(?:[!&][^\s,[\]{}"']{0,128}(?:[ \t]+|(?=\r?\n)))*/y
+const PROPERTIES = /[ \t]*(?:[!&][^\s,;[\]{}"']{0,128}(?:[ \t]+|(?=\r?\n)))*/y
 const BLOCK = /[|>][-+0-9]{0,2}[ \t]*(?:#[^\n]*)?\r?(?=\n|$)/y
 const EMPTY = /[ \t]*\r?(?=\n)/y
 const QUOTE = /(\\*)(["'`])/y
@@ -22,6 +27,7 @@ const HEREDOC = /<<[-~]?[ \t]*["']?([A-Za-z_]\w{0,64})/g
 /** What may stand right behind a value. */
 const BEHIND = /[\s,;:}\])&|]|$/y
 const BEHIND_ESCAPED = /[\s,;:}\])&|\\"'`]|$/y
+const BEHIND_BRACKET = /[ \t]*[,;]?[ \t]*(?:\r?\n|$)|[ \t]+(?:#|\/[/*])/y
 /** Further pieces of a text that is put together. */
 const JOINED = /[ \t]*(?:[+.~][ \t\r\n]*["'`\w$(]|\\\r?(?:\n|$))/y
 /** A line that is not indented deeper, and yet ends nothing: empty, a comment, an action of a template. */
@@ -58,6 +64,7 @@ export class TextValues {
     return {
       column: this.#head - this.#lineStart,
       isKey: before !== undefined && KEY.test(before) && !NO_KEY.test(before),
+      isInFlow: before === undefined || /["'[{]/.test(before),
     }
   }
 
@@ -79,7 +86,7 @@ export class TextValues {
   }
 
   #endOfInline(at: number, place: Place): number {
-    const behind = this.#behindClosed(at)
+    const behind = this.#behindClosed(at, place)
     if (behind === undefined) return this.#endOfPlain(at, place)
     if (behind < 0) return this.#endOfPlain(-behind, place)
     JOINED.lastIndex = behind
@@ -87,7 +94,7 @@ export class TextValues {
   }
 
   /** Behind the quote or bracket that ends what begins with one, negative where the value goes on; undefined where there is no such end. */
-  #behindClosed(at: number): number | undefined {
+  #behindClosed(at: number, { isInFlow }: Place): number | undefined {
     TRIPLE.lastIndex = at
     const triple = TRIPLE.exec(this.#text)?.[0]
     if (triple !== undefined) return this.#behindNext(triple, at + 3)
@@ -96,8 +103,9 @@ export class TextValues {
     // An action of a template decides of what follows it.
     if (this.#text.startsWith('{{', at) || !'[{('.includes(this.#text[at] ?? ' ')) return undefined
     const end = this.#behindBrackets(at)
-    BEHIND_ESCAPED.lastIndex = end
-    return BEHIND_ESCAPED.test(this.#text) ? end : undefined
+    const behind = isInFlow || this.#text.startsWith(REDACTED_TEXT, at) ? BEHIND_ESCAPED : BEHIND_BRACKET
+    behind.lastIndex = end
+    return behind.test(this.#text) ? end : undefined
   }
 
   /**
@@ -222,7 +230,7 @@ export class TextValues {
       return this.#endOfBlock(this.#endOfLine(at), place.column, true)
     const first = next + column
     if (column <= place.column && NEXT_NAME.test(line.trimStart())) return none
-    return this.#endOfInline(first, { column, isKey: false })
+    return this.#endOfInline(first, { ...place, column, isKey: false })
   }
 
   /** The end of the last line that is indented deeper. @param hasItems those of a list at the same indentation as well */
