@@ -80,7 +80,10 @@ beforeAll(async () => {
     closing.push(async () => kube[Symbol.asyncDispose]())
     await kube.create(namespaces, object('Namespace', 'shop', {}))
     for (let i = 0; i < 3; i++) {
-      const data = { mode: `${name}-${i}`, 'app.yaml': `host: db\npassword: ${SECRET}\n` }
+      const data = {
+        mode: `${name}-${i}`,
+        'app.yaml': `host: db\npassword: ${SECRET}\ncredentials:\n  word: "a\n    ${SECRET}"\n`,
+      }
       await kube.create(configMaps, {
         ...object('ConfigMap', `settings-${i}`, { data }, 'shop'),
         metadata: { name: `settings-${i}`, namespace: 'shop', labels: { app: 'web' } },

@@ -21,10 +21,6 @@ export interface ScrubOptions {
   readonly showsSecretData?: boolean
 }
 
-/** Where entries of lists have what goes by their name. */
-const VALUE_KEYS: ReadonlySet<string> = new Set(
-  ['value', 'default'].flatMap((key) => [key, `${key}s`]).concat('defaultValue', 'default_value', 'stringValue'),
-)
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 /** Of the annotations of a Secret those that name something; tools keep whole copies of it in others, packed and under names of their own. */
 const MAX_PLAIN_ANNOTATION = 256
@@ -138,7 +134,7 @@ export class Scrubber {
   #isSecretEntry(map: Fields, key: string, value: unknown): boolean {
     if (this.isSensitive(key, value)) return true
     if (key === 'release') return this.#isHelm && map === (this.#root as Fields).data ? true : isPackedRelease(value)
-    if (VALUE_KEYS.has(key)) return this.#isNamedSecret(map.name) || this.#isNamedSecret(map.key)
+    if (isEntryValue(key)) return this.#isNamedSecret(map.name) || this.#isNamedSecret(map.key)
     if (key === 'valueFrom') return isFields(value) && Object.hasOwn(value, 'secretKeyRef')
     if (key === 'tls') return isFields(value) && Object.hasOwn(value, 'key')
     return false
@@ -225,6 +221,11 @@ export class Scrubber {
     if (this.#values > MAX_VALUES) throw new ExtractionFault(`the value holds more than ${MAX_VALUES} values`)
   }
 }
+
+/** Where entries of lists have what goes by their name. */
+const isEntryValue = (key: string): boolean =>
+  key === 'value' || ((key[0] === 'd' || key[0] === 'v' || key[0] === 's') && ENTRY_VALUE.test(key))
+const ENTRY_VALUE = /^(?:values|(?:default|string)_?values?|defaults?)$/i
 
 /** What Helm keeps, packed once or twice; it says so by its label, but a copy need not. */
 const isPackedRelease = (value: unknown): boolean => typeof value === 'string' && /^(?:H4sI|SDRzS)/.test(value)

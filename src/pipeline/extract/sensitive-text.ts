@@ -17,12 +17,11 @@ const MAX_ALIASES = 4
 const PACKED_KEY = /UFJJVkFURSBLRV|BSSVZBVEUgS0VZ|QUklWQVRFIEtFW/
 /** "-----BEGIN " as base64. */
 const PACKED_PEM = 'LS0tLS1CRUdJTi'
-/** Nothing below fits a text without one of these, or one of the names that were given. */
-const SUSPECT = [
-  'pass|pwd|pw[=:]|psk|secret|token|key|cred|auth|sig=|bearer|basic|cookie|connection|dockercfg|dockerconfig',
-  String.raw`:\/\/|@\w+\(|@\/\/|oracle:|^\s*[{[]|eyJ|gh[opusr]_|github_pat|glpat-|xox[abeprs]-|[rs]k_live|AIza|-u\s|--user|identified\s|user\s`,
-  `${PACKED_PEM}|${PACKED_KEY.source}`,
-].join('|')
+/** No value behind a name, and no token, is in a text without one of these, or one of the names that were given. */
+const NAMED =
+  'pass|pwd|pw[=:]|psk|secret|token|key|cred|auth|sig=|bearer|basic|cookie|connection|dockercfg|dockerconfig|eyJ|gh[opusr]_|github_pat|glpat-|xox[abeprs]-|[rs]k_live|AIza|-u\\s|--user|identified\\s|user\\s'
+/** No address, document or packed key without one of these. */
+const UNNAMED = String.raw`:\/\/|@\w+\(|@\/\/|oracle:|^\s*[{[]|${PACKED_PEM}|${PACKED_KEY.source}`
 
 /** Each match is redacted but for its first group. Bounds in the patterns keep them linear. */
 const FIRST: readonly RegExp[] = [
@@ -32,7 +31,8 @@ const FIRST: readonly RegExp[] = [
   /(:\/\/)[^\s/?#"'<>]{1,1024}(?=@(?!sha\d))/g,
   // A password with "/", "?" or "#" in it; a port is none.
   /(:\/\/)[^\s/?#"'@:]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s"'<>]{1,2048}(?=@(?!sha\d))/g,
-  // Of Oracle.
+]
+const ORACLE: readonly RegExp[] = [
   /(\boracle:\w{1,16}:[^\s/@"']{0,128}\/)[^\s"']{1,1024}(?=@)/gi,
   /(\b[\w$#]{1,64}\/)[^\s"'@/]{1,256}(?=@\/\/)/g,
 ]
@@ -67,6 +67,7 @@ type Span = readonly [start: number, end: number]
 /** Takes secrets out of texts of whatever format. */
 export class TextCleaner {
   readonly #suspect: RegExp
+  readonly #named: RegExp
   readonly #assigned: RegExp
   readonly #entry: RegExp
   readonly #entryName: RegExp
@@ -79,10 +80,12 @@ export class TextCleaner {
   /** @param more names that are secret besides the built-in ones */
   constructor(more: readonly string[] = []) {
     const name = sourceOfNames(more)
-    const own = more.length === 0 ? '' : `|${sourceOfNames(more, true)}`
+    const source = sourceOfNames(more, true)
+    const own = source && `|${source}`
     const entryName = String.raw`(?:\b(?:name|key)\\*["']?\s{0,20}[:=]\s{0,20}\\*["']?[\w.-]{0,128}?${name}\\*["']?(?![\w.-])|\bvariable[ \t]{1,20}["'][\w.-]{0,64}?${name}["'][ \t]{0,20}\{)`
     const xmlName = String.raw`[\w:.-]{0,64}?${name}`
-    this.#suspect = new RegExp(SUSPECT + own, 'i')
+    this.#named = new RegExp(NAMED + own, 'i')
+    this.#suspect = new RegExp(`${UNNAMED}|${NAMED}${own}`, 'i')
     this.#assigned = new RegExp(String.raw`${name}${QUOTE}\]?\s{0,64}(?:[?+]?=>?|:=?)`, 'gi')
     this.#entryName = new RegExp(entryName, 'gi')
     this.#entry = new RegExp(`${entryName}${SAME_ENTRY}(${ENTRY_VALUE})`, 'gi')
@@ -120,7 +123,8 @@ export class TextCleaner {
       return clean === document ? text : JSON.stringify(clean)
     }
     if (SECRET_MANIFEST.test(text)) return REDACTED_TEXT
-    const first = replaced(withoutDsns(withoutPackedKeys(text)), FIRST)
+    const first = withoutAddresses(replaced(withoutPackedKeys(text), FIRST))
+    if (!this.#named.test(first)) return first
     return replaced(without(first, this.#spans(first)), LAST)
   }
 
@@ -324,8 +328,14 @@ function withoutPackedKeys(text: string): string {
   return text.replace(BASE64, (run) => (PACKED_KEY.test(run.replace(/\\n|\s/g, '')) ? REDACTED_TEXT : run))
 }
 
-function withoutDsns(text: string): string {
+function withoutAddresses(text: string): string {
   if (!text.includes('@')) return text
+  const left = text.includes('@//') || /oracle:/i.test(text) ? replaced(text, ORACLE) : text
+  PROTOCOL.lastIndex = 0
+  return PROTOCOL.test(left) ? withoutDsns(left) : left
+}
+
+function withoutDsns(text: string): string {
   const spans: Span[] = []
   let least = 0
   each(PROTOCOL, text, (match, behind) => {
