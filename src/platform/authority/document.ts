@@ -46,6 +46,10 @@ export const writeDocument = (document: AuthorityDocument): string => JSON.strin
 /** @throws AuthorityUnusableError for what this program did not write */
 export function readDocument(text: string): AuthorityDocument {
   const value = parsed(text)
+  if (value === undefined)
+    throw new AuthorityUnusableError(
+      "what is kept of the hub's CA is cut, or was written by another hand: restore it from a backup",
+    )
   if (Value.Check(Document, value)) return value
   throw new AuthorityUnusableError(
     "the hub's CA is kept in a form this program does not know: restore it from a backup, or go on with the program that wrote it",
