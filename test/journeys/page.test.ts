@@ -114,6 +114,30 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByRole('heading', { level: 1, name: '3 of 6 clusters need you' }).waitFor()
     })
 
+    it.each([/\/assets\/index-[^/]*\.js/, /\/assets\/index-[^/]*\.css/])(
+      'is loaded anew where %s was lost on the way, a few times',
+      async (lost) => {
+        const page = await visit('/')
+        let refused = 0
+        let most = 2
+        await page.route(lost, (route) => (refused++ < most ? route.abort() : route.continue()))
+        await page.goto(base)
+        await page.getByRole('button', { name: /^Connection: Live/ }).waitFor()
+        await expect.poll(() => refused, patient).toBe(3)
+        await page.getByRole('heading', { level: 1, name: '3 of 6 clusters need you' }).waitFor()
+        await expect.poll(() => page.evaluate("sessionStorage.getItem('clusterpulse.loads')"), patient).toBeNull()
+        most = Number.POSITIVE_INFINITY
+        if (lost.source.includes('css')) return
+        await page.goto(base)
+        await page.getByText('The page could not be loaded').waitFor()
+        expect(refused).toBe(7)
+        // What was lost once may come another time.
+        most = 0
+        await page.reload()
+        await page.getByRole('heading', { level: 1, name: '3 of 6 clusters need you' }).waitFor()
+      },
+    )
+
     it('asks again for the script of a view that does not come, and says so in the end', async () => {
       const page = await visit('/')
       let refused = 0

@@ -95,7 +95,12 @@ describe('rows of every cluster', () => {
         const table = page.getByRole('region', { name: 'pods of all clusters' })
         await table.getByRole('row').nth(3).waitFor()
         await page.getByRole('textbox', { name: 'Filter pods rows' }).fill(onNodes)
-        await page.getByText(/^[\d,]+ of [\d,]+ rows$/).waitFor()
+        // Once it is answered: until then the old rows are there, and an answer is shown from its first row on.
+        const counted = async () =>
+          /^([\d,]+) of ([\d,]+) rows$/.exec(await page.locator('.count [role=status]').innerText())
+        await expect
+          .poll(async () => ((found) => found !== null && found[1] !== found[2])(await counted()), patient)
+          .toBe(true)
         const list = page.locator('.table-scroll')
         await list.evaluate((box) => box.scrollTo(0, 500))
         const row = table.locator('tr[data-index="20"]')

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 
 const web = join(import.meta.dirname, '..')
 // The engine without the windows around it does the same for a fifth less work.
@@ -36,6 +36,17 @@ const lastWords: string[] = []
 export async function openBrowser(...more: readonly string[]): Promise<Browser> {
   const browser = await chromium.launch({ executablePath: executable, args: [...flags, ...more] })
   open.add(browser)
+  for (const make of ['newContext', 'newPage'] as const) {
+    const made = browser[make].bind(browser) as (...how: unknown[]) => Promise<BrowserContext | Page>
+    const followed = async (...how: unknown[]) => {
+      const one = await made(...how)
+      const context = 'context' in one ? one.context() : one
+      for (const page of context.pages()) withWholeLoads(page)
+      context.on('page', withWholeLoads)
+      return one
+    }
+    Object.assign(browser, { [make]: followed })
+  }
   const close = browser.close.bind(browser)
   browser.close = async (options) => {
     await keepWords(browser)
@@ -43,6 +54,30 @@ export async function openBrowser(...more: readonly string[]): Promise<Browser> 
     await close(options)
   }
   return browser
+}
+
+const whole = new WeakSet<Page>()
+
+/** A browser gives up all that is on its way where an address of the machine comes or goes, as other tests have it: that is loaded anew. */
+function withWholeLoads(page: Page): void {
+  if (whole.has(page)) return
+  whole.add(page)
+  let isLost = false
+  page.on('requestfailed', (request) => {
+    isLost ||= request.failure()?.errorText === 'net::ERR_NETWORK_CHANGED'
+  })
+  const goto = page.goto.bind(page)
+  page.goto = async (...how) => {
+    for (let tries = 0; ; tries++) {
+      isLost = false
+      try {
+        const answer = await goto(...how)
+        if (!isLost || tries === 5) return answer
+      } catch (error) {
+        if (!String(error).includes('ERR_NETWORK_CHANGED') || tries === 5) throw error
+      }
+    }
+  }
 }
 
 /** Before pages go away, at the end of a test. */
