@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { silentLogger } from '#runtime'
 import { redisMissing, startRedis } from '../../pipeline/state/test/redis-server.ts'
 import { hearJudged, sayJudged } from './judged-members.ts'
@@ -31,6 +31,9 @@ describe.skipIf(redisMissing !== undefined)(
         const endedAt = Date.now()
         await expect.poll(() => judgement.absentSince()).toBeDefined()
         expect(Math.abs((judgement.absentSince() ?? 0) - endedAt)).toBeLessThan(5000)
+        // A clock that is set back hides nothing.
+        vi.useFakeTimers({ toFake: ['Date'] })
+        vi.setSystemTime(Date.now() - 3_600_000)
         const second = manager()
         await expect.poll(() => judgement.absentSince()).toBeUndefined()
         await redis[Symbol.asyncDispose]()
@@ -38,6 +41,7 @@ describe.skipIf(redisMissing !== undefined)(
         second.end.abort()
         await second.ended
       } finally {
+        vi.useRealTimers()
         await part.stop()
         await redis[Symbol.asyncDispose]()
       }

@@ -1,4 +1,4 @@
-import { seconds, systemClock } from '#model'
+import { seconds, steadyClock, systemClock } from '#model'
 import { type RedisConnection, RedisMarks } from '#redis'
 import type { Judgement } from '#registration'
 import type { Part } from '#runtime'
@@ -42,18 +42,23 @@ export function hearJudged(
   logger: HubLogger,
   { everyMs, patienceMs } = TIMES,
 ): { readonly part: Part; readonly judgement: Judgement } {
-  let heardAt = systemClock.now()
+  // How long ago it was is measured however the clock of this machine is set.
+  const now = () => ({ at: systemClock.now(), steady: steadyClock.now() })
+  let heard = now()
   const part = inBackground(
     'members-judged',
     async (signal) => {
       await using marks = marksOn(connection)
       while (!signal.aborted) {
         // Where Redis does not answer nobody is known to judge: the manager needs it for that.
-        if (await marks.has(KEY).catch(() => false)) heardAt = systemClock.now()
+        if (await marks.has(KEY).catch(() => false)) heard = now()
         await systemClock.sleep(everyMs, signal).catch(() => undefined)
       }
     },
     logger,
   )
-  return { part, judgement: { absentSince: () => (systemClock.now() - heardAt > patienceMs ? heardAt : undefined) } }
+  return {
+    part,
+    judgement: { absentSince: () => (steadyClock.now() - heard.steady > patienceMs ? heard.at : undefined) },
+  }
 }

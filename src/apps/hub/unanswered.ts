@@ -9,7 +9,7 @@ export function unanswered(error: unknown): unknown {
     return error
   return new KubeError(
     'server',
-    'nothing was decided: the API server asks a manager of this hub about each write of a member, and none answers; see `kubectl -n clusterpulse get pods`, and decide again once one is ready (docs/guide/kubernetes-hub.md, "When something is down")',
+    'it was not carried out, or not whole: the API server asks a manager of this hub about each write of a member, and none answers; see `kubectl -n clusterpulse get pods`, and decide again once one is ready (docs/guide/kubernetes-hub.md, "When something is down")',
     { cause: error, ...(error.httpStatus !== undefined && { httpStatus: error.httpStatus }) },
   )
 }

@@ -258,13 +258,14 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 /** A watch that breaks off goes on in a moment, as a rule. */
 const PASSING_MS = seconds(10)
 
-/** Since when one of them is not followed, ms, and why; undefined: all are, or it may pass. */
+/** Since when one of them is not followed, ms, and why; undefined: all are, or it may pass. A clock that is set back hides nothing. */
 export function lastingTrouble(
   informers: readonly Pick<Informer<never>, 'trouble'>[],
   clock: Clock,
 ): { readonly since: number; readonly message: string } | undefined {
   const [first] = informers.flatMap(({ trouble }) => trouble ?? []).sort((a, b) => a.since - b.since)
-  if (!first || clock.now() - first.since < PASSING_MS) return undefined
+  const forMs = first ? clock.now() - first.since : 0
+  if (!first || (forMs >= 0 && forMs < PASSING_MS)) return undefined
   return { since: first.since, message: FleetError.from(first.error).message }
 }
 
