@@ -38,7 +38,7 @@ export function membership(read: ConfigReader, role: 'up' | 'manager'): MembersC
       default: '5m',
       min: '0s',
       meaning:
-        'how long works and add-ons of a deleted member that is away are kept for it to clean up; after that the hub lets go of them itself',
+        'how long works and add-ons of a deleted member that is away, or has an agent that applies none, are kept for it to clean up; after that the hub lets go of them itself',
     }),
     massLossPauseMs: read.duration('MEMBERS_MASS_LOSS_PAUSE', {
       default: '1m',

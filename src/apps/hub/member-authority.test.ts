@@ -24,15 +24,24 @@ it('the audit trail names who asked for a certificate, for which member it was s
     status: 200,
     reason: 'certificate 01ab for agent one until 1970-01-01T00:00:00.000Z',
   })
-  const refused = auditEntryOf({ ...asked, result: { kind: 'failed', message: 'two organisations' } }, 5)
+  const refused = auditEntryOf(
+    { ...asked, result: { kind: 'failed', message: 'two organisations', cluster: 'east' } },
+    5,
+  )
   expect(refused).toMatchObject({
     kind: 'denial',
     requestId: 'east-x7k2m',
     username: 'system:bootstrap:abcdef',
     route: 'certificate_refused',
+    resource: 'managedcluster east', // `audit show --member` has it
     status: 403,
     reason: 'two organisations',
   })
+  const nameless = { kind: 'failed', message: 'no label' } as const
+  for (const cluster of [undefined, '', 'no name\nat all'])
+    expect(auditEntryOf({ ...asked, result: { ...nameless, cluster } }, 5).resource).toBe(
+      'certificatesigningrequest east-x7k2m',
+    )
 })
 
 it('the audit trail says which CA was ended, and which could not be and why', () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AuditEntry, AuditTrail } from '#audit'
-import { API_CLIENT_SIGNER, Authority, AuthorityUnusableError, folderStore } from '#authority'
+import { API_CLIENT_SIGNER, Authority, AuthorityUnusableError, folderStore, isMemberCluster } from '#authority'
 import {
   AUTHORITY_CONFIG_MAP,
   type AuthorityAct,
@@ -221,6 +221,7 @@ export async function signOnKubernetes(
 /** What the audit trail says of a request that was approved: who asked, and what the hub made of it. */
 export function auditEntryOf({ name, username, result }: SignedRequest, at: number): AuditEntry {
   const isSigned = result.kind === 'signed'
+  const cluster = isSigned ? result.member.cluster : result.cluster
   return {
     at,
     kind: isSigned ? 'administration' : 'denial',
@@ -230,7 +231,7 @@ export function auditEntryOf({ name, username, result }: SignedRequest, at: numb
     method: 'SIGN',
     address: '',
     route: isSigned ? 'certificate_signed' : 'certificate_refused',
-    resource: isSigned ? `managedcluster ${result.member.cluster}` : `certificatesigningrequest ${name}`,
+    resource: resourceOf(cluster, name),
     status: isSigned ? 200 : 403,
     reason: isSigned
       ? `certificate ${result.serial} for agent ${result.member.agent} until ${new Date(result.notAfterMs).toISOString()}`
@@ -263,6 +264,12 @@ const doneWords: Readonly<Record<AuthorityAct['act'], (id: string) => string>> =
     `the CA ${id} is trusted no more, nor what it signed, as an annotation of the ConfigMap asks`,
 }
 
+/** What stands in the trail as decided about; of a request that names no cluster, or what could be none, it is the request. */
+const resourceOf = (cluster: string | undefined, request: string): string =>
+  cluster !== undefined && isMemberCluster(cluster)
+    ? `managedcluster ${cluster}`
+    : `certificatesigningrequest ${request}`
+
 /** What it says of a request that was decided about without a person: who made it, and by what rule. */
 export const auditEntryOfRule = ({ act, request, username, cluster, why }: RuleDecision, at: number): AuditEntry => ({
   at,
@@ -273,7 +280,7 @@ export const auditEntryOfRule = ({ act, request, username, cluster, why }: RuleD
   method: 'RULE',
   address: '',
   route: act,
-  resource: cluster === '' ? `certificatesigningrequest ${request}` : `managedcluster ${cluster}`,
+  resource: resourceOf(cluster, request),
   status: act === 'request_approved' ? 200 : 403,
   reason:
     act === 'approved_wrongly'

@@ -88,7 +88,7 @@ export class PublishedAuthority implements Reconciler {
   /** what was obeyed last: the informer may not have seen yet that we said so */
   #rotated: string | undefined
   #ended: string | undefined
-  /** what was logged and recorded: each is tried again and again */
+  /** what was logged and recorded: each is tried again and again, and what is said of it changes with the CAs that there are */
   #refused: readonly string[] | undefined
 
   constructor(options: PublishedOptions) {
@@ -153,14 +153,14 @@ export class PublishedAuthority implements Reconciler {
   #tell(refused: readonly Refused[], said = ''): void {
     const { logger, onAct } = this.#options
     for (const one of refused) {
-      if (this.#refused ? this.#refused.includes(one.trouble) : said.includes(one.trouble)) continue
+      if (this.#refused ? this.#refused.includes(askedOf(one)) : said.includes(causeOf(one))) continue
       logger.warn(
         { act: one.act, asked: one.id },
         `an annotation of the ConfigMap of the hub's CAs was not obeyed: ${one.trouble}`,
       )
       onAct?.(one)
     }
-    this.#refused = refused.map(({ trouble }) => trouble)
+    this.#refused = refused.map(askedOf)
   }
 
   /** A CA begins to sign, and a former one leaves, by the clock alone. */
@@ -182,6 +182,9 @@ export class PublishedAuthority implements Reconciler {
 
 type Refused = AuthorityAct & { readonly trouble: string }
 
+const askedOf = ({ act, id }: Refused): string => `${act} ${id}`
+/** Without what there is instead. */
+const causeOf = ({ trouble }: Refused): string => trouble.split(';', 1)[0] ?? trouble
 const textOf = (refused: readonly Refused[]): string => refused.map(({ trouble }) => trouble).join('; ')
 
 /** What the authority refuses is said, and not tried again before something changes. */

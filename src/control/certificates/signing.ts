@@ -1,4 +1,4 @@
-import { type Authority, judgeRequest, type MemberName, type SigningRequest } from '#authority'
+import { type Authority, CLUSTER_LABEL, judgeRequest, type MemberName, type SigningRequest } from '#authority'
 import { done, type Informer, type Outcome, type Reconciler } from '#controller'
 import type { KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
 import type { Clock } from '#model'
@@ -37,9 +37,10 @@ export interface SignedRequest {
   readonly name: string
   /** who asked */
   readonly username: string
+  /** of one that failed `cluster` is what it says it is of; undefined: nothing */
   readonly result:
     | { readonly kind: 'signed'; readonly member: MemberName; readonly serial: string; readonly notAfterMs: number }
-    | { readonly kind: 'failed'; readonly message: string }
+    | { readonly kind: 'failed'; readonly message: string; readonly cluster: string | undefined }
 }
 
 export interface SigningOptions {
@@ -71,7 +72,8 @@ export class SigningReconciler implements Reconciler {
     if (judged.kind === 'faulty') {
       const conditions = [...(request.status?.conditions ?? []), this.#failed(judged.message)]
       await this.#write(request, { conditions }, signal)
-      this.#tell(request, { kind: 'failed', message: judged.message })
+      const cluster = request.metadata.labels?.[CLUSTER_LABEL]
+      this.#tell(request, { kind: 'failed', message: judged.message, cluster })
       return done
     }
     const { pem, serial, notAfterMs } = await authority.signClient(judged)

@@ -76,8 +76,8 @@ interface Wanted {
 }
 
 /**
- * Makes a cluster a member: approves its request and sets hubAcceptsClient. Where requests with different keys wait, one must be
- * named: only one of them is of the cluster that is meant.
+ * Makes a cluster a member: approves its request and sets hubAcceptsClient. Where requests with different keys wait, or another
+ * machine is connected as that member, the one that is meant must be named.
  * @returns what was done, for people
  * @throws MembershipError where there is nothing to accept, or no telling which
  */
@@ -102,7 +102,17 @@ export async function accept({
   const other = waiting.find((one) => chosen && isApproved(one) && keyOf(one) !== keyOf(chosen))
   if (other) throw new MembershipError('several_requests', approvedWords(other, member))
   const done: string[] = []
-  if (chosen) done.push(...(await secondMachine(hub, chosen, { member, all, roots: await trusted?.() })))
+  const second = chosen && (await secondMachine(hub, chosen, { member, all, roots: await trusted?.() }))
+  // Whoever meant the one that is there would let a stranger in.
+  if (chosen && second?.isHere && member.spec?.hubAcceptsClient === true && wanted === undefined)
+    throw new MembershipError(
+      'several_requests',
+      `${second.words}, and another one asks to be it: ${chosen.metadata.name} (${factsOf(chosen, member)}). To let it in beside that one, name its request: clusterpulse accept ${cluster} --request ${chosen.metadata.name}; where it is none of yours: clusterpulse deny ${cluster} --request ${chosen.metadata.name}`,
+    )
+  if (second)
+    done.push(
+      `warning: ${second.words}; where it is another one than this, two speak for one cluster from now on: the newer stream is served, the other is made to wait. Stop the agent of the one that is wrong, or end both (\`clusterpulse revoke ${cluster}\`) and let the right one join anew`,
+    )
   if (chosen && isApproved(chosen))
     done.push(`request ${chosen.metadata.name} was approved already (${factsOf(chosen, member)})`)
   else if (chosen) {
@@ -282,24 +292,24 @@ function told(did: DecidingOptions['did'], act: MemberAct): string {
 }
 
 /**
- * Said of one that is let in beside a machine that is a member under that name, or was before it was denied: two would speak for it.
- * @returns nothing where no other machine is known
+ * Of one that is let in beside a machine that is a member under that name, or was before it was denied: two would speak for it.
+ * @returns undefined where no other machine is known
  */
 async function secondMachine(
   hub: KubeClient,
   chosen: CertificateRequest,
   { member, all, roots }: Known,
-): Promise<readonly string[]> {
+): Promise<SecondMachine | undefined> {
   const cluster = clusterOfRequest(chosen)
   const known = await hub.get(whole(managedClusters), { name: cluster })
-  if (!known || !hasCertificate(known, roots)) return []
+  if (!known || !hasCertificate(known, roots)) return undefined
   const key = keyOf(chosen)
   // The one whose certificate is in use need not be the newest, as where `kubectl` approved another one that never came.
   const authorities = trustedIn(roots)
   const counting = all.filter((one) => one !== chosen && countsFor(known, one, authorities))
   const keys = [...new Set(counting.map(keyOf))]
   const others = keys.filter((one) => one !== key)
-  if (keys.length > 0 && others.length === 0) return [] // the same machine asks again
+  if (keys.length > 0 && others.length === 0) return undefined // the same machine asks again
   const { conditions = [] } = (known.status ?? {}) as { readonly conditions?: readonly Told[] }
   const available = conditions.find(({ type }) => type === 'ManagedClusterConditionAvailable')
   const isHere = available?.status === 'True' || available?.status === 'False'
@@ -311,9 +321,14 @@ async function secondMachine(
         ? `, with key ${which}`
         : `, with one of the keys ${[which, ...more].join(' and ')}`
   const is = member.spec?.hubAcceptsClient === true ? 'is a member' : 'was a member, and comes back,'
-  return [
-    `warning: a machine ${is} as ${cluster} already${withKey}${isHere ? ', and is connected' : ''}; where it is another one than this, two speak for one cluster from now on: the newer stream is served, the other is made to wait. Stop the agent of the one that is wrong, or end both (\`clusterpulse revoke ${cluster}\`) and let the right one join anew`,
-  ]
+  return { words: `a machine ${is} as ${cluster} already${withKey}${isHere ? ', and is connected' : ''}`, isHere }
+}
+
+interface SecondMachine {
+  /** which machine is known */
+  readonly words: string
+  /** it is connected as a member */
+  readonly isHere: boolean
 }
 
 interface Known {

@@ -282,6 +282,26 @@ describe('the desk of a hub', () => {
     expect((await accept({ hub: hub.kube, cluster: name })).join()).not.toContain('warning')
   })
 
+  it('lets a second machine in beside a member that is connected only where its request is named', async () => {
+    const { name, key } = await aMember()
+    const available = { type: 'ManagedClusterConditionAvailable', status: 'True', reason: 'Test', message: '' }
+    const conditions = [{ ...available, lastTransitionTime: new Date().toISOString() }]
+    const how = { kind: 'merge', subresource: 'status' } as const
+    await hub.kube.patch(managedClusters, { name }, { status: { conditions } }, how)
+    const second = aMachine(name, await hub.tokens.issue(name, HOUR_MS))
+    await told(hub, second.asked, 1)
+    const asks = accept({ hub: hub.kube, cluster: name })
+    await expect(asks).rejects.toMatchObject({
+      code: 'several_requests',
+      message: expect.stringMatching(/with key [0-9a-f]{16}, and is connected, and another one asks .*--request c\d+-/),
+    })
+    await expect(asks).rejects.toThrow(`with key ${keyId(key).slice(0, 16)}`)
+    await expect(asks).rejects.toThrow(`key ${keyId(second.key).slice(0, 16)}`)
+    const [warning] = await accept({ hub: hub.kube, cluster: name, request: keyId(second.key).slice(0, 16) })
+    expect(warning).toMatch(/^warning: .*and is connected; where it is another one/)
+    joinedBy(await told(hub, second.asked))
+  })
+
   it('warns of no machine whose certificate is of an authority that was ended', async () => {
     await using own = await aJoiningHub()
     const name = aName()

@@ -179,9 +179,13 @@ export class MembershipReconciler implements Reconciler {
     const works = await this.#remaining(manifestWorks, name, signal)
     const [resource, turn] = addOns.length > 0 ? [managedClusterAddOns, addOns] : [manifestWorks, works]
     if (turn.length > 0) {
-      const force = isDenied || this.#isGone(member)
+      const why = this.#whyNotWaitedFor(member)
+      const force = why !== undefined
       for (const object of nextToDelete(turn)) await this.#delete(resource, object, force, signal)
-      const message = `${addOns.length} add-ons and ${works.length} works are to be cleaned up by the agent${force ? `; it is ${isDenied ? 'denied' : 'away'}, so the hub does not wait for it` : ''}`
+      const next = force
+        ? `${why}, so the hub does not wait for it, and what they applied there stays`
+        : `one that is let go of without its agent is denied: clusterpulse deny ${name}`
+      const message = `${addOns.length} add-ons and ${works.length} works are to be cleaned up by the agent; ${next}`
       await this.#say(
         member,
         [{ type: CONDITIONS.deleting, status: 'False', reason: 'ResourceRemaining', message }],
@@ -203,12 +207,19 @@ export class MembershipReconciler implements Reconciler {
     return done
   }
 
-  /** Nobody is there to clean up: it never joined, or is away for longer than we wait. */
-  #isGone(member: ManagedCluster): boolean {
-    if (conditionOf(member, CONDITIONS.joined)?.status !== 'True') return true
-    if (conditionOf(member, CONDITIONS.available)?.status === 'True') return false
+  /**
+   * Nobody is there to clean up: it is denied, never joined, or has not done so for as long as we wait. An agent of OCM that is here is
+   * waited for as long as it takes; ours applies nothing, so that what holds back there is of another agent, which may have gone.
+   */
+  #whyNotWaitedFor(member: ManagedCluster): string | undefined {
+    if (member.spec?.hubAcceptsClient !== true) return 'it is denied'
+    if (conditionOf(member, CONDITIONS.joined)?.status !== 'True') return 'it never joined'
+    const isHere = conditionOf(member, CONDITIONS.available)?.status === 'True'
+    if (isHere && this.#transportOf(member) === 'api') return undefined
+    const { clock, removalPatienceMs } = this.#options
     const since = Date.parse(member.metadata.deletionTimestamp ?? '')
-    return this.#options.clock.now() - since >= this.#options.removalPatienceMs
+    if (clock.now() - since < removalPatienceMs) return undefined
+    return isHere ? 'its agent applies no works, and no other one cleaned up' : 'it is away'
   }
 
   async #remaining(resource: Resource, namespace: string, signal: AbortSignal): Promise<readonly KubeObject[]> {

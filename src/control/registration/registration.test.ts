@@ -562,13 +562,15 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     expect(await exists(api, manifestWorks, 'w', 'never')).toBe(false)
   })
 
-  it.skipIf(skip)(
-    'one that is away holds nothing for longer than it is waited for, by priority all the same',
-    async () => {
-      const name = 'away'
-      await aMember(api, name)
+  it.skipIf(skip).each([
+    ['is away', 'away', 'Unknown'],
+    ['is here, and ends no works', 'unserved', 'True'],
+  ] as const)(
+    'one whose agent on our stream %s holds nothing for longer than it is waited for, by priority all the same',
+    async (_, name, available) => {
+      await aMember(api, name, { transport: 'stream' })
       await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toMatch(/^True/))
-      await there(api, name, 'Unknown')
+      await there(api, name, available)
       await api.kube.create(managedClusterAddOns, anAddOn(name, 'metrics'))
       await api.kube.create(manifestWorks, aWork(name, 'first'))
       await api.kube.create(manifestWorks, aWork(name, 'last', '10'))
