@@ -105,6 +105,8 @@ export class Transport implements AsyncDisposable {
   #lines: Lines | undefined
   #active = 0
   #hasServed = false
+  /** what waits to open a stream again, as the last one found nobody */
+  readonly #resting = new Set<AbortController>()
   #isRetired = false
   #lastUsedAt: number
 
@@ -154,8 +156,24 @@ export class Transport implements AsyncDisposable {
     const signal = AbortSignal.any([call.signal, this.#closing.signal])
     return this.#used(async () => {
       await this.#limit.take(signal)
-      return this.breaker.run(() => this.#open(call, signal), neverTrouble)
+      const answer = await this.breaker.run(() => this.#open(call, signal), neverTrouble)
+      for (const one of this.#resting) one.abort(OVER)
+      return answer
     })
+  }
+
+  /**
+   * The pause before a stream is opened again that found no server, ms: it ends early when another stream is answered, so that one that
+   * was away is followed as a whole once the first has tried.
+   */
+  async rest(ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController()
+    this.#resting.add(woken)
+    try {
+      await this.clock.sleep(ms, AbortSignal.any([signal, woken.signal]))
+    } finally {
+      this.#resting.delete(woken)
+    }
   }
 
   async #open(call: Call, signal: AbortSignal): Promise<AnswerStream> {

@@ -149,6 +149,30 @@ describe('watch', () => {
     expect(watch.words()).toEqual(['reset a', 'added b', 'added c'])
   })
 
+  it('of a server that was away goes on as soon as another watch of it is answered', async () => {
+    const server = await world()
+    const clock = new ManualClock()
+    const long = follow(server.server, { clock })
+    const resets = async (n: number) => {
+      const watch = await until(() => server.watches[n - 1])
+      watch.response.socket?.resetAndDestroy()
+    }
+    for (const [n, pause] of [750, 1500].entries()) {
+      await resets(n + 1)
+      await until(() => clock.waits.includes(pause))
+      clock.advance(pause)
+    }
+    await resets(3)
+    await until(() => clock.waits.includes(3000))
+    const other = new AbortController()
+    const opened = (async () => {
+      for await (const event of long.kube.watch(pods, { signal: other.signal })) if (event.type === 'added') return
+    })()
+    await until(() => server.watches.length === 5) // the other one, and that which had three seconds to wait
+    other.abort()
+    await opened
+  })
+
   it.each([
     ['in the answer', (response: ServerResponse) => status(response, 410, 'Expired', 'too old')],
     [

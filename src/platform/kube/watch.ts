@@ -1,6 +1,13 @@
 import { backoffMs } from '#runtime'
 import { acceptFor, asObject, parseJson, protobufReader, readJson } from './decode.ts'
-import { describeCall, errorOfConnection, errorOfStatusObject, isKubeError, KubeError } from './errors.ts'
+import {
+  describeCall,
+  errorOfConnection,
+  errorOfStatusObject,
+  isConnectionTrouble,
+  isKubeError,
+  KubeError,
+} from './errors.ts'
 import type { AnswerStream } from './http.ts'
 import { listPages, listWhole } from './list.ts'
 import { collectionPath, query } from './paths.ts'
@@ -34,7 +41,8 @@ export interface WatchSettings {
  * anew, and where the watch is refused or what is watched is not there.
  *
  *   list ──► watch from its version ──clean end──► watch on from the last version seen, at once
- *    ▲            │         ▲──────reset, fault, silence: the same after a jittered pause, 1 s … 30 s
+ *    ▲            │         ▲──────reset, fault, silence: the same after a jittered pause, 1 s … 30 s; where nobody answered, less
+ *    │            │                as soon as another watch is answered
  *    └────────────┘ version gone (410, in the head or in the stream), gone back, or faults of a server that answers, without progress
  */
 export async function* watchForever<T>(
@@ -43,13 +51,17 @@ export async function* watchForever<T>(
   options: WatchOptions & { signal: AbortSignal },
   settings: WatchSettings = {},
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-  const { signal, relist = true, pause: sleep = (ms: number) => transport.clock.sleep(ms, signal) } = options
+  const { signal, relist = true } = options
   let version = options.resourceVersion
   let faults = 0
   let suspicion = 0
   const trouble = async (error: Error, pause: boolean) => {
     options.onTrouble?.(error)
-    if (pause) await sleep(backoffMs(faults++, { ...BACKOFF, random: halfToWhole(transport.random) }), signal)
+    if (!pause) return
+    const ms = backoffMs(faults++, { ...BACKOFF, random: halfToWhole(transport.random) })
+    if (options.pause) await options.pause(ms, signal)
+    else if (isConnectionTrouble(error)) await transport.rest(ms, signal)
+    else await transport.clock.sleep(ms, signal)
   }
   /** @returns undefined where the server says by another way that the watch may go on from where it was */
   const silence = async (quiet: KubeError): Promise<Error | undefined> => {
