@@ -364,6 +364,8 @@ refuses('KollectEventSink', [
   ['no block', { type: 'nats', endpoint: 'nats://a' }, 'spec.nats'],
   ['no server', { type: 'nats', nats: { subject: 'a' } }, 'spec.endpoint'],
   ['a subject for those who subscribe', { ...nats, nats: { subject: 'a.*' } }, 'spec.nats.subject'],
+  ['a subject of the server', { ...nats, nats: { subject: '$JS.API.STREAM.DELETE.{name}' } }, 'spec.nats.subject'],
+  ['a subject of answers', { ...nats, nats: { subject: '_INBOX.{cluster}' } }, 'spec.nats.subject'],
   ['a subject with a hole', { ...nats, nats: { subject: 'a..b' } }, 'spec.nats.subject'],
   ['a subject of something unknown', { ...nats, nats: { subject: 'a.{uid}' } }, 'spec.nats.subject'],
   ['an unknown way to sign in', { ...kafka, options: { sasl_mechanism: 'GSSAPI' } }, 'spec.options.sasl_mechanism'],

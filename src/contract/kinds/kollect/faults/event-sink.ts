@@ -74,6 +74,9 @@ function subjectProblem(subject: string): string | undefined {
   if (/[*>]/.test(rest)) return `is ${shown(subject)}: "*" and ">" are for those who subscribe; write one subject`
   if (/\s/.test(rest) || rest.split('.').includes(''))
     return `is ${shown(subject)}: write words with single dots between`
+  // What is published there is an order to the server, not a message.
+  if (/^(\$JS|\$SYS|_INBOX)(\.|$)/.test(rest))
+    return `is ${shown(subject)}: what begins with $JS, $SYS or _INBOX is the server's own; begin with a word of yours, such as inventory`
   return undefined
 }
 
