@@ -12,8 +12,9 @@ import { type HubLogger, inBackground } from './run.ts'
 const KEY = 'judged'
 const TIMES = {
   everyMs: seconds(5),
-  heldMs: seconds(20),
-  /** a mark that is missed for so long is no slow round any more */
+  /** longer than it counts: what is left of it tells when it was set */
+  heldMs: seconds(60),
+  /** one that was set so long ago was set by a manager that is gone, and not late */
   patienceMs: seconds(20),
 }
 
@@ -40,18 +41,19 @@ export async function sayJudged(
 export function hearJudged(
   connection: RedisConnection,
   logger: HubLogger,
-  { everyMs, patienceMs } = TIMES,
+  { everyMs, heldMs, patienceMs } = TIMES,
 ): { readonly part: Part; readonly judgement: Judgement } {
   // How long ago it was is measured however the clock of this machine is set.
-  const now = () => ({ at: systemClock.now(), steady: steadyClock.now() })
-  let heard = now()
+  const before = (ms: number) => ({ at: systemClock.now() - ms, steady: steadyClock.now() - ms })
+  let judged = before(0)
   const part = inBackground(
     'members-judged',
     async (signal) => {
       await using marks = marksOn(connection)
       while (!signal.aborted) {
         // Where Redis does not answer nobody is known to judge: the manager needs it for that.
-        if (await marks.has(KEY).catch(() => false)) heard = now()
+        const leftMs = await marks.leftMs(KEY).catch(() => undefined)
+        if (leftMs !== undefined) judged = before(Math.max(0, heldMs - leftMs))
         await systemClock.sleep(everyMs, signal).catch(() => undefined)
       }
     },
@@ -59,6 +61,6 @@ export function hearJudged(
   )
   return {
     part,
-    judgement: { absentSince: () => (steadyClock.now() - heard.steady > patienceMs ? heard.at : undefined) },
+    judgement: { absentSince: () => (steadyClock.now() - judged.steady > patienceMs ? judged.at : undefined) },
   }
 }

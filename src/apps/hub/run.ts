@@ -1,4 +1,5 @@
 import type { KubeClientOptions } from '#kube'
+import { seconds } from '#model'
 import { createLogger, keepHeapTight, type LogLevel, type Part, startParts } from '#runtime'
 
 export type HubLogger = ReturnType<typeof createLogger>
@@ -18,9 +19,9 @@ export function roleLogger(level: LogLevel, role: string, version: string, warni
 
 /**
  * How the hub asks its own API server: statuses of many connections are written at once, and those that arrive together
- * share one sync to disk there.
+ * share one sync to disk there. One that was away is asked again soon: all that the hub does waits for it.
  */
-export const HUB_CLIENT: KubeClientOptions = { connections: 8, keptConnections: 8 }
+export const HUB_CLIENT: KubeClientOptions = { connections: 8, keptConnections: 8, recoveryMs: seconds(2) }
 
 /**
  * Starts parts, waits for SIGTERM or SIGINT, stops them. A second signal ends the process at once.

@@ -1,5 +1,6 @@
 import type { ServedMembers } from '#api'
 import { AgentCredentials } from '#connections'
+import { ApiPulse } from '#controller'
 import { accept, DecisionRights, detach, JoinTokens, RequestIndex, refuse, revokeMember } from '#joining'
 import type { KubeClient } from '#kube'
 import { type DecideMember, parseClusterName, systemClock } from '#model'
@@ -25,29 +26,34 @@ interface ServedMembersOptions {
 /** Who is a member, who asks to be one, and how that is decided by whom, for the page and the API; none of it waits for the hub's objects. */
 export function servedMembers(options: ServedMembersOptions) {
   const { hub, namespace, authorities, judgement, administratorsDecide, logger } = options
-  const watching = <T extends AsyncDisposable & { start(): void }>(name: string, Index: new (shared: Shared) => T) =>
-    part<T>(name, () => {
-      const index = new Index({ hub: hub(), logger: logger.child({ part: name }), clock: systemClock })
-      index.start()
-      return Promise.resolve(index)
-    })
+  const started = <T extends { start(): void }>(made: T): Promise<T> => {
+    made.start()
+    return Promise.resolve(made)
+  }
+  // Who judges members in this process asks that API all the time.
+  const pulse = judgement
+    ? part<ApiPulse>('hub-pulse', () => started(new ApiPulse({ kube: hub(), clock: systemClock })))
+    : undefined
+  const shared = (name: string) => ({
+    ...{ hub: hub(), logger: logger.child({ part: name }), clock: systemClock },
+    ...(pulse && { pulse: pulse.get() }),
+  })
   const index = part<MemberIndex>('member-index', (signal) => {
     const made = new MemberIndex({
-      ...{ hub: hub(), logger: logger.child({ part: 'member-index' }), clock: systemClock },
+      ...shared('member-index'),
       ...(authorities && { authorities }),
       ...(judgement && { judgement }),
     })
-    made.start()
     void noteLostAuthority(made, logger, signal)
-    return Promise.resolve(made)
+    return started(made)
   })
-  const requests = watching('member-requests', RequestIndex)
+  const requests = part<RequestIndex>('member-requests', () => started(new RequestIndex(shared('member-requests'))))
   const get = (): ServedMembers => ({
     ...{ members: index.get(), requests: requests.get(), administratorsDecide },
     decide: memberDecisions(hub, namespace),
     lackedRights: new DecisionRights({ hub: hub(), namespace, requests: requests.get(), clock: systemClock }).lacked,
   })
-  return { parts: [index, requests], get }
+  return { parts: [...(pulse ? [pulse] : []), index, requests], get }
 }
 
 /** Members named in the log at most. */
@@ -67,8 +73,6 @@ async function noteLostAuthority(index: MemberIndex, logger: HubLogger, signal: 
     'members hold certificates of an authority that this hub no longer has, and are refused: let each of them join anew (clusterpulse connect NAME), or, where that authority was lost and not ended, put it back from the backup (docs/guide/backup.md) and start the hub again',
   )
 }
-
-type Shared = ConstructorParameters<typeof MemberIndex>[0]
 
 /** Carries decisions out as the commands of the same names do. */
 function memberDecisions(hub: () => KubeClient, namespace: string): DecideMember {

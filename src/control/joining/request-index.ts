@@ -1,5 +1,5 @@
 import { CLUSTER_LABEL } from '#authority'
-import { Informer, lastingTrouble } from '#controller'
+import { Informer, lastingTrouble, type Troubled } from '#controller'
 import type { KubeClient } from '#kube'
 import {
   type Behind,
@@ -25,6 +25,14 @@ import {
 } from './certificate-request.ts'
 import { denialTimeOf, type ManagedCluster, managedClusters } from './members.ts'
 
+export interface RequestIndexOptions {
+  readonly hub: KubeClient
+  /** whether the hub's API answers; absent: its watches tell */
+  readonly pulse?: Troubled
+  readonly logger: Logger
+  readonly clock: Clock
+}
+
 /**
  * Requests for members' certificates that wait for a decision, about them or about their cluster, followed by list and watch, for who
  * shows them. Those of a cluster that was deleted meanwhile wait for none: no decision could make them a member.
@@ -33,11 +41,12 @@ export class RequestIndex implements MemberRequestReader, AsyncDisposable {
   readonly #requests: Informer<CertificateRequest>
   readonly #members: Informer<ManagedCluster>
   readonly #clock: Clock
+  readonly #told: readonly Troubled[]
   #version = 0
   #wasBehind = false
   #made: { readonly version: number; readonly requests: readonly MemberRequest[] } | undefined
 
-  constructor({ hub, logger, clock }: { readonly hub: KubeClient; readonly logger: Logger; readonly clock: Clock }) {
+  constructor({ hub, logger, clock, pulse }: RequestIndexOptions) {
     this.#clock = clock
     this.#requests = new Informer({
       ...{ kube: hub, resource: certificateRequests, labelSelector: CLUSTER_LABEL, logger, clock },
@@ -47,6 +56,7 @@ export class RequestIndex implements MemberRequestReader, AsyncDisposable {
       this.#version++
     })
     this.#members = new Informer({ kube: hub, resource: managedClusters, logger, clock })
+    this.#told = [this.#requests, this.#members, ...(pulse ? [pulse] : [])]
     this.#members.onChange((change) => {
       const now = change.kind === 'deleted' ? undefined : change.object
       const before = change.kind === 'added' ? undefined : change.previous
@@ -72,7 +82,7 @@ export class RequestIndex implements MemberRequestReader, AsyncDisposable {
   }
 
   behind(): Behind | undefined {
-    return hubAway(lastingTrouble([this.#requests, this.#members], this.#clock))
+    return hubAway(lastingTrouble(this.#told, this.#clock))
   }
 
   requests(): readonly MemberRequest[] {

@@ -1,4 +1,4 @@
-import { Informer, lastingTrouble } from '#controller'
+import { Informer, lastingTrouble, type Troubled } from '#controller'
 import type { KubeClient } from '#kube'
 import { type Behind, type Clock, hubAway, type MemberFacts, type MemberReader, type MemberState } from '#model'
 import type { Logger } from '#runtime'
@@ -27,6 +27,8 @@ export interface MemberIndexOptions {
   readonly authorities?: Authorities
   /** undefined: members are judged in this process */
   readonly judgement?: Judgement
+  /** whether the hub's API answers; absent: its watches tell */
+  readonly pulse?: Troubled
   readonly logger: Logger
   readonly clock: Clock
 }
@@ -44,18 +46,20 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
   readonly #authorities: Authorities | undefined
   readonly #unsubscribe: (() => void) | undefined
   readonly #judgement: Judgement | undefined
+  readonly #told: readonly Troubled[]
   readonly #clock: Clock
   #version = 0
   /** what `behind` said when the version was asked for last */
   #saidBehind = ''
   #made: { readonly version: number; readonly members: ReadonlyMap<string, MemberFacts> } | undefined
 
-  constructor({ hub, logger, clock, authorities, judgement }: MemberIndexOptions) {
+  constructor({ hub, logger, clock, authorities, judgement, pulse }: MemberIndexOptions) {
     this.#authorities = authorities
     this.#judgement = judgement
     this.#clock = clock
     this.#members = new Informer({ kube: hub, resource: managedClusters, logger, clock })
     this.#sets = new Informer({ kube: hub, resource: managedClusterSets, logger, clock })
+    this.#told = [this.#members, this.#sets, ...(pulse ? [pulse] : [])]
     for (const informer of [this.#members, this.#sets])
       informer.onChange(() => {
         this.#version++
@@ -79,7 +83,7 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
   }
 
   behind(): Behind | undefined {
-    const away = hubAway(lastingTrouble([this.#members, this.#sets], this.#clock))
+    const away = hubAway(lastingTrouble(this.#told, this.#clock))
     const since = this.#judgement?.absentSince()
     if (away || since === undefined) return away
     const message = 'no manager of this hub judges members, or its Redis is away: none that is lost since is noticed'

@@ -6,6 +6,7 @@
  *
  * A reconciler gets a key, never an event, and never runs twice at once for one key. A restart is nothing special.
  */
+export { ApiPulse } from './api-pulse.ts'
 export { type Condition, setCondition } from './conditions.ts'
 export {
   Controller,
@@ -23,6 +24,7 @@ export {
   lastingTrouble,
   type ObjectChange,
   type ObjectSource,
+  type Troubled,
 } from './informer.ts'
 export { InformerIndex } from './informer-index.ts'
 export { LeaderElection, type LeaderElectionOptions, type Lease } from './leader-election.ts'

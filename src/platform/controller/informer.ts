@@ -258,9 +258,15 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 /** A watch that breaks off goes on in a moment, as a rule. */
 const PASSING_MS = seconds(10)
 
+/** What may have heard nothing for a while. */
+export interface Troubled {
+  /** since when, ms, and what came instead; undefined: it hears */
+  readonly trouble: { readonly since: number; readonly error: unknown } | undefined
+}
+
 /** Since when one of them is not followed, ms, and why; undefined: all are, or it may pass. A clock that is set back hides nothing. */
 export function lastingTrouble(
-  informers: readonly Pick<Informer<never>, 'trouble'>[],
+  informers: readonly Troubled[],
   clock: Clock,
 ): { readonly since: number; readonly message: string } | undefined {
   const [first] = informers.flatMap(({ trouble }) => trouble ?? []).sort((a, b) => a.since - b.since)

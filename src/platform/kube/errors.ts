@@ -107,6 +107,11 @@ export function isConnectionTrouble(error: unknown): boolean {
   return error instanceof KubeError && ['unreachable', 'tls'].includes(error.reason)
 }
 
+/** Whether nothing came back: nobody was reached, or asked, as it was in trouble a moment ago. */
+export function isUnanswered(error: unknown): boolean {
+  return isConnectionTrouble(error) || isKubeError(error, 'timeout') || isKubeError(error, 'breaker_open')
+}
+
 /** What a call was, for messages: the method and the path without its query. */
 export function describeCall(method: string, path: string): string {
   return `${method} ${path.split('?', 1)[0]}`

@@ -12,6 +12,7 @@ import {
   errorOfConnection,
   isBrokenConnection,
   isConnectionTrouble,
+  isUnanswered,
   KubeError,
   timeoutText,
 } from './errors.ts'
@@ -38,6 +39,8 @@ import type { ClientLimits, ClusterAccess, Impersonation } from './types.ts'
 export interface KubeClientOptions extends ClientLimits {
   /** shared by clients that follow each other on one cluster; default: its own */
   readonly breaker?: Breaker
+  /** how long one that is in trouble is not asked, ms; of its own breaker. Default: 60 s */
+  readonly recoveryMs?: number
   /** connections for requests at most; those that are not kept come only where calls are slow. Watches have their own, one each. Default 4 */
   readonly connections?: number
   /** connections kept open between calls; more than one for whoever makes many calls at once all the time. Default 1 */
@@ -107,6 +110,7 @@ export class Transport implements AsyncDisposable {
   #hasServed = false
   /** what waits to open a stream again, as the last one found nobody */
   readonly #resting = new Set<AbortController>()
+  #isAway = false
   #isRetired = false
   #lastUsedAt: number
 
@@ -120,7 +124,7 @@ export class Transport implements AsyncDisposable {
     this.#options = options
     this.clock = options.clock ?? steadyClock
     this.random = options.random ?? Math.random
-    this.breaker = options.breaker ?? new Breaker({ clock: this.clock })
+    this.breaker = options.breaker ?? new Breaker({ clock: this.clock, recoveryMs: options.recoveryMs })
     this.#timeoutMs = options.timeoutMs ?? 30_000
     this.#maxBytes = options.maxAnswerBytes ?? 64 * 1024 * 1024
     this.#gzip = options.gzip ?? (!options.local && isFar(url.hostname))
@@ -143,7 +147,11 @@ export class Transport implements AsyncDisposable {
     return this.#used(async () => {
       await this.#limit.take(call.signal)
       const attempts = () => this.#withDeadline(call, (signal) => this.#attempts(call, read, signal))
-      if (call.anyway) return this.breaker.runAnyway(attempts)
+      if (call.anyway) {
+        const answer = await this.breaker.runAnyway(attempts)
+        this.#isBack()
+        return answer
+      }
       return call.isolated ? this.breaker.run(attempts, isConnectionTrouble) : this.breaker.run(attempts)
     })
   }
@@ -156,14 +164,26 @@ export class Transport implements AsyncDisposable {
     const signal = AbortSignal.any([call.signal, this.#closing.signal])
     return this.#used(async () => {
       await this.#limit.take(signal)
-      const answer = await this.breaker.run(() => this.#open(call, signal), neverTrouble)
-      for (const one of this.#resting) one.abort(OVER)
-      return answer
+      try {
+        const answer = await this.breaker.run(() => this.#open(call, signal), neverTrouble)
+        this.#isBack()
+        return answer
+      } catch (error) {
+        if (isUnanswered(error)) this.#isAway = true
+        throw error
+      }
     })
   }
 
+  /** Once after each time in which no stream could be opened: of a server that ends what it opened, none would ever rest. */
+  #isBack(): void {
+    if (!this.#isAway) return
+    this.#isAway = false
+    for (const one of this.#resting) one.abort(OVER)
+  }
+
   /**
-   * The pause before a stream is opened again that found no server, ms: it ends early when another stream is answered, so that one that
+   * The pause before a stream is opened again that found no server, ms: it ends early when another one is answered, so that a server that
    * was away is followed as a whole once the first has tried.
    */
   async rest(ms: number, signal: AbortSignal): Promise<void> {

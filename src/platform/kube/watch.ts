@@ -1,13 +1,6 @@
 import { backoffMs } from '#runtime'
 import { acceptFor, asObject, parseJson, protobufReader, readJson } from './decode.ts'
-import {
-  describeCall,
-  errorOfConnection,
-  errorOfStatusObject,
-  isConnectionTrouble,
-  isKubeError,
-  KubeError,
-} from './errors.ts'
+import { describeCall, errorOfConnection, errorOfStatusObject, isKubeError, isUnanswered, KubeError } from './errors.ts'
 import type { AnswerStream } from './http.ts'
 import { listPages, listWhole } from './list.ts'
 import { collectionPath, query } from './paths.ts'
@@ -60,7 +53,7 @@ export async function* watchForever<T>(
     if (!pause) return
     const ms = backoffMs(faults++, { ...BACKOFF, random: halfToWhole(transport.random) })
     if (options.pause) await options.pause(ms, signal)
-    else if (isConnectionTrouble(error)) await transport.rest(ms, signal)
+    else if (isUnanswered(error)) await transport.rest(ms, signal)
     else await transport.clock.sleep(ms, signal)
   }
   /** @returns undefined where the server says by another way that the watch may go on from where it was */

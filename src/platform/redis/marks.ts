@@ -54,6 +54,12 @@ export class RedisMarks implements AsyncDisposable {
     return (await pipelined(this.#redis, [['EXISTS', this.#prefix + key]]))[0] === 1
   }
 
+  /** How long it will still be marked, ms; undefined: it is not. @throws StoreUnavailableError */
+  async leftMs(key: string): Promise<number | undefined> {
+    const [left] = await pipelined(this.#redis, [['PTTL', this.#prefix + key]])
+    return typeof left === 'number' && left >= 0 ? left : undefined
+  }
+
   /** Takes a mark away. @returns whether this call did: of several at once, one. @throws StoreUnavailableError */
   async take(key: string): Promise<boolean> {
     return (await pipelined(this.#redis, [['DEL', this.#prefix + key]]))[0] === 1

@@ -5,7 +5,7 @@ export interface BreakerOptions {
   /** failures in a row that open it; default 5 */
   readonly threshold?: number
   /** how long it stays open, ms; default 60 s */
-  readonly recoveryMs?: number
+  readonly recoveryMs?: number | undefined
   readonly clock?: Clock
 }
 
