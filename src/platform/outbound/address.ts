@@ -45,6 +45,8 @@ const V6: typeof V4 = [
       // All that a cloud answers of itself there, credentials of pods among it.
       ['fd00:ec2::', 32],
       ['fd20:ce::', 64],
+      ['fd00:c1::', 32],
+      ['fd00:42::', 32],
     ],
   ],
   ['loopback', [['::1', 128]]],
@@ -87,10 +89,11 @@ export function addressKind(address: string): AddressKind | undefined {
   const [bare = address] = address.split('%', 1) // the zone of a link-local one
   const translated = translatedKind(bare)
   if (translated) return translated
-  const own = v6.find(({ list }) => list.check(bare, 'ipv6'))
-  if (own) return own.kind
+  const own = v6.find(({ list }) => list.check(bare, 'ipv6'))?.kind
   const inside = embeddedAddress(bare)
-  return inside === undefined ? 'internet' : addressKind(inside)
+  const innerKind = inside === undefined ? undefined : addressKind(inside)
+  if (own === 'private' && innerKind && NEVER_PRIVATE.has(innerKind)) return innerKind
+  return own ?? innerKind ?? 'internet'
 }
 
 /** Octets that hold the IPv4 address behind a prefix of 48, 56, 64 and 96 bits. @see RFC 6052, section 2.2 */
