@@ -251,6 +251,25 @@ describe('a file for each row', () => {
     expect(await yamlIn(folder, 'west/shop/deployment/a.yaml')).toEqual(row('a'))
   })
 
+  it('is written over no list of files, whatever the path template says', async () => {
+    const folder = await aFolder()
+    await sinkIn(folder, perResource).deliver(delivery([row('a')]), signal)
+    const before = await readFile(join(folder, MANIFEST), 'utf8')
+    const other = { ...west, inventory: 'other' }
+    for (const template of [MANIFEST, MANIFEST.replace('.json', '{extension}')]) {
+      const sink = sinkIn(folder, { pathTemplate: template, serialization: { format: 'json' } })
+      await expect(sink.deliver(delivery([], { writing: other }), signal)).rejects.toMatchObject({
+        errorClass: 'terminal',
+        message: expect.stringContaining(`${MANIFEST} is the name of a list of files`),
+      })
+    }
+    const layout = { mode: 'perResource', pathTemplate: MANIFEST } as const
+    await expect(
+      sinkIn(folder, { layout }).deliver(delivery([row('a')], { writing: other }), signal),
+    ).rejects.toMatchObject({ errorClass: 'terminal' })
+    expect(await readFile(join(folder, MANIFEST), 'utf8')).toBe(before)
+  })
+
   it('is what rows that embed their objects get where nothing is said, with the object alone', async () => {
     const folder = await aFolder()
     const sink = sinkIn(folder)

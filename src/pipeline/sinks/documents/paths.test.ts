@@ -171,6 +171,14 @@ describe('files of rows', () => {
     for (const path of cut) expect(path.split('/').at(-1)).toMatch(/^x{54}-[0-9a-f]{8}\.yaml$/)
   })
 
+  it('never stand where somebody keeps the list of their files, whatever a row is called', () => {
+    const json = { pathTemplate: '{cluster}/team-a/{sourceName}.json' }
+    const [named, other] = pathsOf([row('api.manifest'), row('API.Manifest')], json)
+    expect(named).toMatch(/^west\/team-a\/api\.manifest-[0-9a-f]{8}\.json$/)
+    expect(other).toMatch(/^west\/team-a\/API\.Manifest-[0-9a-f]{8}\.json$/)
+    expect(pathsOf([row('api.manifest')])).toEqual(['west/shop/configmap/api.manifest.yaml'])
+  })
+
   it('that are equal without that are an error that names both, never an overwrite', () => {
     const rows = [
       row('web', { kind: 'Ingress', group: 'extensions' }),

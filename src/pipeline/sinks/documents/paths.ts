@@ -103,5 +103,10 @@ export function partPath(path: string, { index, total }: { readonly index: numbe
 /** Path of the document that this is a part of, or is. */
 export const wholePath = (path: string): string => path.replace(PART, '')
 
+const LIST = '.manifest.json'
+
 /** Path of what lists the files of a document. */
-export const manifestPath = (path: string): string => path.replace(EXTENSION, '.manifest.json')
+export const manifestPath = (path: string): string => path.replace(EXTENSION, LIST)
+
+/** Whether such a list may stand there, of whomever: nothing else does. */
+export const isListPath = (path: string): boolean => path.toLowerCase().endsWith(LIST)

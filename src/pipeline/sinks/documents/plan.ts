@@ -4,7 +4,7 @@ import { replacedBy } from '../writer-name.ts'
 import { headOf } from './envelope.ts'
 import type { HeldPositions } from './held-positions.ts'
 import { type DocumentLayout, embeddedAttribute, ownManifestPath } from './layout.ts'
-import { wholePath } from './paths.ts'
+import { isListPath, wholePath } from './paths.ts'
 import { type DocumentFile, documentFiles, type Making, treeFiles } from './planned-files.ts'
 import {
   isSameWriting,
@@ -78,6 +78,12 @@ export async function planDocuments(
     : headOf(delivery)
   const making: Making = { delivery, layout, head, former: complete ? undefined : former, tree, signal }
   const { paths, partTotal, files } = await (isTree ? treeFiles(making) : documentFiles(making, layout.template))
+  const list = paths.find(isListPath)
+  if (list !== undefined)
+    throw new SinkError(
+      'terminal',
+      `${list} is the name of a list of files, which is kept beside documents: let no path template end in .manifest`,
+    )
   const owned = new Set(former?.paths)
   await refuseFilesOfOthers(
     paths.filter((one) => !owned.has(one)),
