@@ -4,6 +4,7 @@ import {
   type FleetRowsQuery,
   type FleetRowView,
   type HeldRows,
+  type RowsAgeView,
   type RowsStreamQuery,
   type SourceView,
   type TypeOnClusterView,
@@ -113,7 +114,7 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
     // What a kind of cluster does not have is no news about it, but to who asks for that.
     outcome === 'complete' || (outcome === 'absent' && (rows.length > 0 || isOfAll))
       ? []
-      : [`${cluster && `${cluster}: `}${type.type} are ${outcome}: ${message}`],
+      : [unreadWords(type.type, { cluster, outcome, message })],
   )
   const inSet = wish.set === undefined ? '' : ` in the set ${wish.set}`
   const none = isOfFleet ? `no ${type.type}${inSet} that you may see` : emptyNote(type.type, clusters)
@@ -126,6 +127,19 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
   const streamed: RowsStreamQuery = { ...asked, ...(first && { ...first, order: 'desc' }) }
   return { kind, rows, on: [...on.values()], notes, asked: streamed }
 }
+
+const unreadWords = (
+  type: string,
+  { cluster, outcome, message }: Pick<RowsAgeView, 'cluster' | 'outcome' | 'message'>,
+) => `${cluster && `${cluster}: `}${type} are ${outcome}: ${message}`
+
+/** What is not known now of the rows that a stream holds, by cluster ('': of the fleet). What a cluster does not have is no news. */
+export const unreadNotes = (type: string, { ages }: HeldRows): ReadonlyMap<string, string> =>
+  new Map(
+    [...ages.values()]
+      .filter(({ outcome }) => outcome !== 'complete' && outcome !== 'absent')
+      .map((age) => [age.cluster, unreadWords(type, age)]),
+  )
 
 /** Names that a note begins with at most. */
 const MOST_NAMES = 5

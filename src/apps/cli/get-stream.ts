@@ -9,7 +9,7 @@ import {
   type StreamQuery,
 } from '#http'
 import type { Row } from './get-columns.ts'
-import { heldRows, type KindRow } from './get-kinds.ts'
+import { heldRows, type KindRow, unreadNotes } from './get-kinds.ts'
 import { rowsAmong, rowsOf, type Wish } from './get-rows.ts'
 
 /** What a stream tells of a list, message by message. */
@@ -22,6 +22,8 @@ export interface Followed<T> {
   take(message: StreamedMessage): boolean | 'ended' | 'anew'
   /** The list as of the last `synced`. @throws what `get` throws */
   rows(): Promise<readonly T[]>
+  /** why what is held is not of now, by cluster ('': of the fleet) */
+  unread?(): ReadonlyMap<string, string>
   /** between two lists, ms: where the stream tells that something moved, and not what */
   readonly leastMs: number
 }
@@ -38,6 +40,7 @@ export function followKind(asked: RowsStreamQuery, names: readonly string[]): Fo
       return held.isWhole
     },
     rows: async () => heldRows(held, names),
+    unread: () => unreadNotes(asked.type, held),
   }
 }
 

@@ -239,6 +239,27 @@ describe('clusterpulse get members', () => {
     expect(text).not.toMatch(/[{["]/)
   })
 
+  it('says once to who watches that nobody judges them any more, and once that somebody does', async () => {
+    const members = new SomeMembers([aMember('east')])
+    await using world = await aWorld({}, { members })
+    const notes: string[] = []
+    const out: string[] = []
+    const stop = new AbortController()
+    const wish = { noun: { kind: 'members' }, names: [], clusters: [], output: 'table' } as const
+    const watching = { out: (text: string) => out.push(text), note: (text: string) => notes.push(text) }
+    const watched = watch({ ...wish, server: await world.server.start() }, { ...watching, signal: stop.signal })
+    await expect.poll(() => out.length).toBe(2)
+    members.say({ since: world.clock.at, code: 'members_not_judged', message: 'no manager judges members' })
+    await expect.poll(() => notes).toEqual([expect.stringMatching(/^members are unreachable: .*no manager judges/)])
+    members.set([aMember('east'), aMember('west')])
+    await expect.poll(() => out.length).toBe(3)
+    expect(notes).toHaveLength(1)
+    members.say(undefined)
+    await expect.poll(() => notes.slice(1)).toEqual(['what is shown is of now again'])
+    stop.abort()
+    await watched
+  })
+
   it('says beside the table who is locked out, and of who is asked for by name why it is not served', async () => {
     const lockedOut = (name: string) =>
       aMember(name, { state: 'lost', reason: AUTHORITY_LOST, message: `restore it, or connect ${name}` })

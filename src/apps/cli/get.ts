@@ -156,8 +156,9 @@ export async function watch(options: GetOptions, watching: Watching): Promise<vo
   const first = await listing(client, options, Date.now())
   for (const text of first.notes) note(text)
   tell(first, true)
+  const unread = new UnreadNotes(note, first.notes)
   const away = new Away(note)
-  await follow(client, first.followed, { signal, away, store, tell: (found) => tell(found, false) })
+  await follow(client, first.followed, { signal, away, store, unread, tell: (found) => tell(found, false) })
   while (!signal.aborted) {
     await systemClock.sleep(everyMs, signal)
     if (signal.aborted) return
@@ -212,10 +213,33 @@ class StoreNotes {
   }
 }
 
+/** Says once that rows of a cluster, or of the fleet, are not known any more, and once that they are again. */
+class UnreadNotes {
+  readonly #note: (text: string) => void
+  #said: ReadonlyMap<string, string> = new Map()
+  /** said with the list that came first */
+  #first: ReadonlySet<string>
+
+  constructor(note: (text: string) => void, first: readonly string[]) {
+    this.#note = note
+    this.#first = new Set(first)
+  }
+
+  are(unread: ReadonlyMap<string, string>): void {
+    for (const [cluster, text] of unread)
+      if (text !== this.#said.get(cluster) && !this.#first.has(text)) this.#note(text)
+    for (const cluster of this.#said.keys())
+      if (!unread.has(cluster)) this.#note(`${cluster && `${cluster}: `}what is shown is of now again`)
+    this.#said = new Map(unread)
+    this.#first = new Set()
+  }
+}
+
 interface Following {
   readonly signal: AbortSignal
   readonly away: Away
   readonly store: StoreNotes
+  readonly unread: UnreadNotes
   readonly tell: (found: Listing) => void
 }
 
@@ -227,7 +251,7 @@ async function follow(client: Client, followed: Listing['followed'], following: 
 async function followOnce(
   client: Client,
   { list, listingOf }: Listing['followed'],
-  { signal, away, store, tell }: Following,
+  { signal, away, store, unread, tell }: Following,
 ): Promise<'ended' | 'anew' | undefined> {
   const { query } = list
   let isMoved = false
@@ -239,6 +263,7 @@ async function followOnce(
     isMoved ||= verdict
     // Where clusters alone are told, each message is a state.
     const isState = query.rows === undefined || message.kind === 'synced'
+    if (isState && list.unread) unread.are(list.unread())
     if (!isState || !isMoved) continue
     isMoved = false
     try {

@@ -12,7 +12,7 @@ describe.skipIf(redisMissing !== undefined)(
     it('are known to be, and since when they are not any more, as when it ends, or Redis is away', async () => {
       const redis = await startRedis()
       const connection = { host: '127.0.0.1', port: redis.port }
-      const times = { everyMs: 20, heldMs: 200, patienceMs: 400 }
+      const times = { everyMs: 20, heldMs: 60_000, patienceMs: 400 }
       const stop = new AbortController()
       const { part, judgement } = hearJudged(connection, logger, times)
       const manager = () => {
@@ -33,6 +33,12 @@ describe.skipIf(redisMissing !== undefined)(
         // As of when it was said last, and not of when that was missed.
         expect(judgement.absentSince()).toBeLessThanOrEqual(endedAt)
         expect(judgement.absentSince()).toBeGreaterThan(endedAt - 5000)
+        // Also to a process that starts when nobody has judged for a while: not as of its own start.
+        const late = hearJudged(connection, logger, times)
+        await late.part.start(stop.signal)
+        await expect.poll(() => late.judgement.absentSince()).toBeDefined()
+        expect(late.judgement.absentSince()).toBeLessThanOrEqual(endedAt)
+        await late.part.stop()
         // A clock that is set back hides nothing.
         vi.useFakeTimers({ toFake: ['Date'] })
         vi.setSystemTime(Date.now() - 3_600_000)

@@ -1,4 +1,4 @@
-import { seconds, steadyClock, systemClock } from '#model'
+import { days, seconds, steadyClock, systemClock } from '#model'
 import { type RedisConnection, RedisMarks } from '#redis'
 import type { Judgement } from '#registration'
 import type { Part } from '#runtime'
@@ -12,8 +12,8 @@ import { type HubLogger, inBackground } from './run.ts'
 const KEY = 'judged'
 const TIMES = {
   everyMs: seconds(5),
-  /** longer than it counts: what is left of it tells when it was set */
-  heldMs: seconds(60),
+  /** far longer than it counts: what is left of it tells when it was set, also to a process that starts later */
+  heldMs: days(30),
   /** one that was set so long ago was set by a manager that is gone, and not late */
   patienceMs: seconds(20),
 }

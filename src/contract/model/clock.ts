@@ -45,3 +45,6 @@ export const elapsedMs = (clock: Clock, since: number): number => Math.max(0, cl
 export const seconds = (n: number): number => n * 1000
 /** Milliseconds of so many minutes. */
 export const minutes = (n: number): number => n * 60_000
+
+/** That many days in milliseconds. */
+export const days = (n: number): number => n * 86_400_000

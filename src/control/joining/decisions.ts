@@ -3,7 +3,7 @@ import { CLUSTER_LABEL, isReservedNamespace } from '#authority'
 import { approve, denialIn, deny, denyApproved } from '#certificates'
 import type { AgentCredentials } from '#connections'
 import { TRANSPORT_ANNOTATION } from '#kinds'
-import { isKubeError, type KubeClient, whole } from '#kube'
+import { isKubeError, type KubeClient, KubeError, whole } from '#kube'
 import {
   type ClusterName,
   FleetError,
@@ -125,7 +125,14 @@ export async function accept({
     // The one that was looked at: another of its name may have come since.
     const metadata = { uid: member.metadata.uid, annotations: decidedAnnotation('accept', by, systemClock.now()) }
     const body = { metadata, spec: { hubAcceptsClient: true } }
-    await hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
+    const write = hub.patch(managedClusters, { name: cluster }, body, { kind: 'merge' })
+    await write.catch((error: unknown) => {
+      const half = chosen && `request ${chosen.metadata.name} is approved, and ${cluster} is not accepted yet`
+      if (!half || !isKubeError(error)) throw error
+      const { reason, httpStatus, apiMessage, message } = error
+      const facts = { cause: error, ...(httpStatus && { httpStatus }), ...(apiMessage && { apiMessage }) }
+      throw new KubeError(reason, `${half}: ${message}. Then: clusterpulse accept ${cluster}`, facts)
+    })
     done.push(told(did, { act: 'cluster_accepted', words: `${cluster} is accepted as a member` }))
   }
   done.push(...leftOut(labelled, member), ...signedBefore(all))
@@ -302,17 +309,26 @@ async function secondMachine(
 ): Promise<SecondMachine | undefined> {
   const cluster = clusterOfRequest(chosen)
   const known = await hub.get(whole(managedClusters), { name: cluster })
-  if (!known || !hasCertificate(known, roots)) return undefined
+  if (!known) return undefined
+  const { conditions = [] } = (known.status ?? {}) as { readonly conditions?: readonly Told[] }
+  const statusOf = (wanted: string) => conditions.find(({ type }) => type === wanted)?.status
+  // Which certificates an API server takes stands on no member: who joined there has one.
+  const isOfApi = known.metadata.annotations?.[TRANSPORT_ANNOTATION] === 'api'
+  const hasJoined = isOfApi
+    ? statusOf('ManagedClusterJoined') === 'True' && !isRevoked(member)
+    : hasCertificate(known, roots)
+  if (!hasJoined) return undefined
   const key = keyOf(chosen)
   // The one whose certificate is in use need not be the newest, as where `kubectl` approved another one that never came.
   const authorities = trustedIn(roots)
-  const counting = all.filter((one) => one !== chosen && countsFor(known, one, authorities))
+  const counts = (one: CertificateRequest) =>
+    isOfApi ? stateOf(one).kind === 'signed' : countsFor(known, one, authorities)
+  const counting = all.filter((one) => one !== chosen && counts(one))
   const keys = [...new Set(counting.map(keyOf))]
   const others = keys.filter((one) => one !== key)
   if (keys.length > 0 && others.length === 0) return undefined // the same machine asks again
-  const { conditions = [] } = (known.status ?? {}) as { readonly conditions?: readonly Told[] }
-  const available = conditions.find(({ type }) => type === 'ManagedClusterConditionAvailable')
-  const isHere = available?.status === 'True' || available?.status === 'False'
+  const available = statusOf('ManagedClusterConditionAvailable')
+  const isHere = available === 'True' || available === 'False'
   const [which, ...more] = others.map((one) => one?.slice(0, 16))
   const withKey =
     which === undefined

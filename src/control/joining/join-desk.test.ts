@@ -1,8 +1,9 @@
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { CLUSTER_LABEL } from '#authority'
 import { approve, STREAM_SIGNER } from '#certificates'
 import type { JoinStep } from '#ingest'
-import { CERTIFICATE_LIFE_ANNOTATION, certificateLifeIn } from '#kinds'
+import { CERTIFICATE_LIFE_ANNOTATION, certificateLifeIn, TRANSPORT_ANNOTATION } from '#kinds'
 import { type KubeClient, secrets, whole } from '#kube'
 import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
@@ -300,6 +301,36 @@ describe('the desk of a hub', () => {
     const [warning] = await accept({ hub: hub.kube, cluster: name, request: keyId(second.key).slice(0, 16) })
     expect(warning).toMatch(/^warning: .*and is connected; where it is another one/)
     joinedBy(await told(hub, second.asked))
+  })
+
+  it('lets no second machine in beside a member with an agent of OCM that is connected, either', async () => {
+    const name = aName()
+    const asked = async (agent: string) => {
+      const { pem } = await aRequest(subjectOfMember(name, agent))
+      const { spec } = signingRequest(pem, {}, { [CLUSTER_LABEL]: name })
+      const metadata = { name: `${name}-${agent}`, labels: { [CLUSTER_LABEL]: name } }
+      const kind = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' }
+      await hub.kube.create(certificateRequests, { ...kind, metadata, spec } as never)
+      return metadata.name
+    }
+    const annotations = { [TRANSPORT_ANNOTATION]: 'api' }
+    await hub.kube.create(managedClusters, managedClusterOf(name, { hubAcceptsClient: false }, annotations))
+    await asked('first')
+    await accept({ hub: hub.kube, cluster: name })
+    const condition = (type: string) => ({ type, status: 'True', reason: 'Test', message: '' })
+    const conditions = ['ManagedClusterJoined', 'ManagedClusterConditionAvailable'].map((type) => ({
+      ...condition(type),
+      lastTransitionTime: new Date().toISOString(),
+    }))
+    const how = { kind: 'merge', subresource: 'status' } as const
+    await hub.kube.patch(managedClusters, { name }, { status: { conditions } }, how)
+    const second = await asked('second')
+    const accepts = (request?: string) => accept({ hub: hub.kube, cluster: name, ...(request && { request }) })
+    await expect(accepts()).rejects.toMatchObject({
+      code: 'several_requests',
+      message: expect.stringContaining(second),
+    })
+    expect((await accepts(second))[0]).toMatch(/^warning: a machine is a member .*and is connected/)
   })
 
   it('warns of no machine whose certificate is of an authority that was ended', async () => {

@@ -184,7 +184,7 @@ export class MembershipReconciler implements Reconciler {
       for (const object of nextToDelete(turn)) await this.#delete(resource, object, force, signal)
       const next = force
         ? `${why}, so the hub does not wait for it, and what they applied there stays`
-        : `one that is let go of without its agent is denied: clusterpulse deny ${name}`
+        : `${this.#waitsUntil(member)}; to wait no more: clusterpulse deny ${name}`
       const message = `${addOns.length} add-ons and ${works.length} works are to be cleaned up by the agent; ${next}`
       await this.#say(
         member,
@@ -220,6 +220,14 @@ export class MembershipReconciler implements Reconciler {
     const since = Date.parse(member.metadata.deletionTimestamp ?? '')
     if (clock.now() - since < removalPatienceMs) return undefined
     return isHere ? 'its agent applies no works, and no other one cleaned up' : 'it is away'
+  }
+
+  /** How long that is waited for. */
+  #waitsUntil(member: ManagedCluster): string {
+    if (conditionOf(member, CONDITIONS.available)?.status === 'True' && this.#transportOf(member) === 'api')
+      return 'it is here, and is waited for as long as it takes'
+    const untilMs = Date.parse(member.metadata.deletionTimestamp ?? '') + this.#options.removalPatienceMs
+    return `the hub waits for that until ${new Date(untilMs).toISOString().slice(0, 19)}Z, and lets go of them then`
   }
 
   async #remaining(resource: Resource, namespace: string, signal: AbortSignal): Promise<readonly KubeObject[]> {

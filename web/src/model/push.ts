@@ -123,7 +123,7 @@ function wayOf({ mode, source, agent, lastSyncAt, intervalMs }: ClusterView, now
     return {
       instead: 'waiting for its agent',
       short: 'agent awaited',
-      text: 'The hub was started a moment ago and waits for the agent; all that is shown is as last read',
+      text: 'The hub was away a moment ago and waits for the agent; all that is shown is as last read',
     }
   return byHub
     ? {

@@ -93,7 +93,7 @@ export async function planDocuments(
   )
   const current = placesOf([...paths, path])
   const goes = goesFrom(delivery, layout, isTree, paths)
-  const gone = [...owned].filter((one) => !current.has(one))
+  const gone = [...owned].filter((one) => !current.has(one) && !isListPath(one))
   const removed = gone.filter(goes)
   const kept = gone.filter((one) => !goes(one))
   const { exportedAt } = head
@@ -127,7 +127,9 @@ export async function planRemoval(
   const path = ownManifestPath(layout, writing)
   const manifest = parseManifest((await tree.read(path, MAX_MANIFEST_BYTES, signal)) ?? '')
   if (!manifest || !isSameWriting(manifest.writing, writing)) return []
-  return comparePositions(manifest.position, position) > 0 ? [] : [...manifest.paths, path]
+  return comparePositions(manifest.position, position) > 0
+    ? []
+    : [...manifest.paths.filter((one) => !isListPath(one)), path]
 }
 
 /** Whether each row has a file. Where nothing is said rows decide; no rows go the way that those before them went. */

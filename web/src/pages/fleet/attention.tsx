@@ -124,8 +124,7 @@ function Needs({ clusters, losses, now, troubled, unknown }: NeedsProps): ReactN
             ? 'As last heard, every cluster was healthy and had been read on time'
             : 'Every cluster is healthy and was read on time'}
           {partly && ', as far as you see it'}.
-          {awaited > 0 &&
-            ` The hub was started a moment ago and waits for the agents of ${plural(awaited, 'cluster')}.`}
+          {awaited > 0 && ` The hub was away a moment ago and waits for the agents of ${plural(awaited, 'cluster')}.`}
         </p>
       ) : (
         <ul>
