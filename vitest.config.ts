@@ -40,8 +40,15 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** Why a test is left out by `npm test`; `npm run soak journeys` runs these alone. */
+const tags = [
+  { name: 'again', description: 'shows once more, in a further setup, what another test shows' },
+  { name: 'long', description: 'goes through many cases of what another test shows by some of them' },
+]
+
 export default defineConfig({
   test: {
+    tags,
     sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,

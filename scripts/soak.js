@@ -6,6 +6,11 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const runs = {
+  journeys: {
+    file: 'scripts/test.js',
+    what: 'the tests that `npm test` leaves out, by their tags in vitest.config.ts: what is shown again in a further setup, and the many cases of one thing: [files]',
+    settings: () => ({ SOAK_JOURNEYS: 1 }),
+  },
   siege: {
     file: 'test/soak-siege.ts',
     what: 'a crowd at every door of a hub, beside a calm one: [windows = 5] [seconds = 60]',

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 // `npm test`: every suite, then what could not run and why, then `N passed, N failed`.
-// Further words are handed to vitest: `npm test -- src/platform/kube`.
+// Further words are handed to vitest: `npm test -- src/platform/kube`. With SOAK_JOURNEYS it runs what it leaves out else.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -22,6 +22,9 @@ const step = (name, args) => {
 // Page and process tests use what `npm start` uses: the built page and the built executable.
 if (!step('build', [join(root, 'scripts/build.js')])) process.exit(1)
 
+/** Whether this is the long run, of the tests that have a tag, or that of all others. */
+const isLong = process.env.SOAK_JOURNEYS !== undefined
+
 /** One run of vitest. @returns its report, or undefined where it left none */
 const run = (words) => {
   const end = spawnSync(
@@ -30,8 +33,8 @@ const run = (words) => {
       join(root, 'node_modules/vitest/vitest.mjs'),
       'run',
       '--reporter=default',
-      '--reporter=json',
-      `--outputFile.json=${report}`,
+      `--reporter=${join(root, 'scripts/test-report.js')}`,
+      `--tags-filter=${isLong ? 'again || long' : '!again && !long'}`,
       ...words,
     ],
     {
@@ -39,13 +42,14 @@ const run = (words) => {
       stdio: ['ignore', 'inherit', 'inherit'],
       env: {
         ...process.env,
+        TEST_REPORT: report,
         CLUSTERPULSE_PAGE: join(root, 'dist/web'),
         ...(!process.stdout.isTTY && { NO_COLOR: '1' }),
       },
     },
   )
   try {
-    return { result: JSON.parse(readFileSync(report, 'utf8')), ok: end.status === 0 }
+    return { files: JSON.parse(readFileSync(report, 'utf8')), ok: end.status === 0 }
   } catch (error) {
     console.error(`the test run left no report: ${error.message}`)
     return undefined
@@ -64,40 +68,36 @@ const ended = run(process.argv.slice(2))
 const after = processors()
 rmSync(scratch, { recursive: true, force: true })
 if (!ended) process.exit(1)
-const { result, ok } = ended
+const { files, ok } = ended
 
+const isLeft = ({ tags }) => tags.length > 0 !== isLong
+const tests = files.flatMap((file) => file.tests)
 const skipped = new Map()
-let failedFiles = 0
-for (const file of result.testResults) {
-  if (file.status === 'failed' && file.assertionResults.length === 0) failedFiles++
-  for (const test of file.assertionResults) {
-    if (test.status !== 'skipped' && test.status !== 'pending' && test.status !== 'todo') continue
-    const suite = test.ancestorTitles.find((title) => title !== '') ?? test.title
-    skipped.set(suite, (skipped.get(suite) ?? 0) + 1)
-  }
-}
+for (const test of tests)
+  if (test.state === 'skipped' && !isLeft(test)) skipped.set(test.suite, (skipped.get(test.suite) ?? 0) + 1)
 if (skipped.size > 0) {
   console.log('\nNot run:')
   for (const [suite, count] of skipped) console.log(`  - ${suite} (${count})`)
 }
-const slowest = result.testResults
-  .map(({ name, startTime, endTime }) => ({ file: relative(root, name), seconds: (endTime - startTime) / 1000 }))
-  .sort((a, b) => b.seconds - a.seconds)
-  .slice(0, 10)
+const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, 10)
 const [busy, idle] = [after.busy - before.busy, after.idle - before.idle]
 const share = Math.round((100 * busy) / (busy + idle || 1))
 console.log(`\nThe processors of this machine worked ${Math.round(busy / 1000)} s meanwhile: ${share} % of the time.`)
 console.log('\nLongest:')
 for (const { file, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s  ${file}`)
-const count = (wanted) =>
-  result.testResults.flatMap(({ assertionResults }) => assertionResults).filter(({ status }) => status === wanted)
-    .length
+const count = (wanted) => tests.filter(({ state }) => state === wanted).length
 const passed = count('passed')
 const leftOut = process.env.CI_REQUIRE_ALL === '1' ? skipped.size : 0
+const failedFiles = files.filter((file) => file.failed && file.tests.length === 0).length
 const failed = count('failed') + failedFiles + leftOut
 if (leftOut > 0)
   console.error(
     `\nEvery suite has to run here (CI_REQUIRE_ALL=1); those not run, named above, count as failed: ${leftOut}`,
   )
+const left = files.map((file) => file.tests.filter(isLeft).length).filter((count) => count > 0)
+if (!isLong && left.length > 0) {
+  const sum = left.reduce((total, count) => total + count, 0)
+  console.log(`\nLeft for \`npm run soak journeys\`: ${sum} tests in ${left.length} files.`)
+}
 console.log(`\n${passed} passed, ${failed} failed`)
 process.exit(ok && failed === 0 && passed > 0 ? 0 : 1)

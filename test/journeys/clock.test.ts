@@ -26,10 +26,22 @@ afterAll(async () => {
 })
 
 it.each([
-  ['back by two hours', -2 * HOUR_MS],
   ['back by thirty days', -30 * 24 * HOUR_MS],
   ['forward by two hours', 2 * HOUR_MS],
-])('a hub whose clock is set %s goes on reading, by the new time', { timeout: 240_000 }, async (_, shiftMs) => {
+])('a hub whose clock is set %s goes on reading, by the new time', { timeout: 240_000 }, (_, shiftMs) =>
+  goesOn(shiftMs),
+)
+// Less far than thirty days.
+it(
+  'a hub whose clock is set back by two hours goes on reading, by the new time',
+  {
+    timeout: 240_000,
+    tags: ['again'],
+  },
+  () => goesOn(-2 * HOUR_MS),
+)
+
+async function goesOn(shiftMs: number): Promise<void> {
   const file = join(folder, 'shift')
   const set = (ms: number) => writeFile(file, String(ms))
   await set(0)
@@ -70,4 +82,4 @@ it.each([
     SLOW_MS,
   )
   expect(hub.stderr()).not.toContain('TimeoutOverflowWarning')
-})
+}

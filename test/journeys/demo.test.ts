@@ -15,7 +15,9 @@ let starts = 0
 
 const start = async () => {
   const data = join(folder, `${starts++}`)
-  hub = clusterpulse(['up', '--demo', '--data-dir', data, '--port', '0', '--control-plane-port', '0'])
+  hub = clusterpulse(['up', '--demo', '--data-dir', data, '--port', '0', '--control-plane-port', '0'], {
+    env: { HISTORY_RETENTION: '' },
+  })
   address = (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/, 120_000))[1] ?? ''
   servedAt = Date.now()
 }

@@ -12,11 +12,15 @@ const MANAGER = 'system:serviceaccount:clusterpulse:clusterpulse-manager'
 const API = 'system:serviceaccount:clusterpulse:clusterpulse-api'
 const yes = (value: boolean) => value
 
+const title = `joining a hub on Kubernetes${why === undefined ? '' : ` (not run: ${why})`}`
+describe.skipIf(why !== undefined)(title, () => {
+  describe('a manager of several processes', () => joining({ MANAGER_PROCESSES: '2' }))
+  // Several know members as one does.
+  describe('one manager', { tags: ['again'] }, () => joining({}))
+})
+
 /** Roles of their own, as pods would run them, on a real kube-apiserver; machines join with the commands people have. */
-describe.skipIf(why !== undefined).each([
-  { title: 'one manager', env: {} },
-  { title: 'a manager of several processes', env: { MANAGER_PROCESSES: '2' } },
-])(`joining a hub on Kubernetes, $title${why === undefined ? '' : ` (not run: ${why})`}`, ({ env }) => {
+function joining(env: Readonly<Record<string, string>>): void {
   let folder: string
   let members: Running
   let hub: KubernetesHub
@@ -202,4 +206,4 @@ describe.skipIf(why !== undefined).each([
       for (const user of [MANAGER, API])
         expect(await isAllowed(user, { verb: 'get', group: '', resource: 'configmaps', name, namespace })).toBe(true)
   })
-})
+}

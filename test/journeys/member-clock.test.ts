@@ -108,12 +108,14 @@ describe.skipIf(why !== undefined)(`members by wrong clocks${why === undefined ?
     await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   })
 
-  it.concurrent.each([
-    ['-1h', 60, 'behind'],
-    ['+1h', 60, 'ahead of'],
-  ])(
-    'a machine whose clock is %s joins, is served, and is said to be off until it is set',
-    async (offset, minutes, how) => {
+  for (const { offset, minutes, how, tags } of [
+    { offset: '-1h', minutes: 60, how: 'behind', tags: [] },
+    { offset: '+1h', minutes: 60, how: 'ahead of', tags: ['again'] },
+  ])
+    it.concurrent(`a machine whose clock is ${offset} joins, is served, and is said to be off until it is set`, {
+      timeout: 240_000,
+      tags,
+    }, async () => {
       const name = `hour${minutes}${how.slice(0, 2)}`
       const clock = await fakedTime(join(directory, `${name}.time`), offset)
       machine(name, [await right.tokenFor(name)], clock)
@@ -124,19 +126,22 @@ describe.skipIf(why !== undefined)(`members by wrong clocks${why === undefined ?
       await clock.set('+0')
       await right.says(name, CLOCK, SYNCED)
       await right.says(name, AVAILABLE, THERE)
-    },
-    240_000,
-  )
+    })
 
-  it.concurrent.each([
-    [
-      '-10y',
-      /the certificate of \S+ is not valid yet by the clock of this machine, which says 2\d{3}-.* set it \(NTP\)/,
-    ],
-    ['+10y', /the certificate of \S+ has expired by the clock of this machine, which says 2\d{3}-.* set it \(NTP\)/],
-  ])(
-    'a machine whose clock is %s says what is wrong, joins by itself once it is set, and says so again later',
-    async (offset, words) => {
+  for (const { offset, words } of [
+    {
+      offset: '-10y',
+      words:
+        /the certificate of \S+ is not valid yet by the clock of this machine, which says 2\d{3}-.* set it \(NTP\)/,
+    },
+    {
+      offset: '+10y',
+      words: /the certificate of \S+ has expired by the clock of this machine, which says 2\d{3}-.* set it \(NTP\)/,
+    },
+  ])
+    it.concurrent(`a machine whose clock is ${offset} says what is wrong, joins by itself once it is set, and says so again later`, {
+      timeout: 300_000,
+    }, async () => {
       const name = `years${offset.startsWith('-') ? 'behind' : 'ahead'}`
       const clock = await fakedTime(join(directory, `${name}.time`), offset)
       const asking = machine(name, [await right.tokenFor(name)], clock)
@@ -153,16 +158,17 @@ describe.skipIf(why !== undefined)(`members by wrong clocks${why === undefined ?
       await right.says(name, AVAILABLE, 'Unknown ManagedClusterStreamLost')
       await clock.set('+0')
       await right.says(name, AVAILABLE, THERE)
-    },
-    300_000,
-  )
+    })
 
-  it.concurrent.each([
-    ['-1h', 'ahead of'],
-    ['+1h', 'behind'],
-  ])(
-    'a hub that is made by a clock of %s takes members, and keeps them when it is set right',
-    async (offset, how) => {
+  // What was signed by a clock that was ahead does not count yet; by one that was behind, it does.
+  for (const { offset, how, tags } of [
+    { offset: '-1h', how: 'ahead of', tags: ['again'] },
+    { offset: '+1h', how: 'behind', tags: [] },
+  ])
+    it.concurrent(`a hub that is made by a clock of ${offset} takes members, and keeps them when it is set right`, {
+      timeout: 700_000,
+      tags,
+    }, async () => {
       const hub = await Hub.start(`hub${offset}`, offset)
       hubs.push(hub)
       const before = await hub.tokenFor('before')
@@ -186,7 +192,5 @@ describe.skipIf(why !== undefined)(`members by wrong clocks${why === undefined ?
       const refused = machine(`${offset}-late`, [late])
       expect(await refused.ended()).toBe(1)
       expect(refused.stderr()).toMatch(/the join token has expired/)
-    },
-    700_000,
-  )
+    })
 })

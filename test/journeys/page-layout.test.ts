@@ -57,35 +57,39 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
       .filter((mark) => mark.getBoundingClientRect().right > mark.closest('td').getBoundingClientRect().right)
       .map((mark) => mark.innerText)`)
 
-  /** By how many px each table of a page is wider than the room it has, its last heading first. */
-  async function excess(page: Page, path: string): Promise<string[]> {
+  async function load(page: Page, path: string): Promise<void> {
     await page.goto(`${before.address}${path}`)
     // Clusters are cards where there is little room.
     const first = page.locator('.table-scroll tbody th, main article').first()
     await first.waitFor().catch(async (cause: unknown) => {
       throw new Error(`${path} shows no rows: ${await page.locator('main').innerText()}`, { cause })
     })
-    return page.evaluate<string[]>(`[...document.querySelectorAll('.table-scroll')]
-      .filter((box) => box.scrollWidth > box.clientWidth)
-      .map((box) => ${JSON.stringify(path)} + ': ' + (box.scrollWidth - box.clientWidth) + ' px, ' +
-        box.querySelectorAll('thead th').length + ' columns')`)
   }
+
+  /** By how many px each table of the page is wider than the room it has. */
+  const excess = (page: Page) =>
+    page.evaluate<string[]>(`[...document.querySelectorAll('.table-scroll')]
+      .filter((box) => box.scrollWidth > box.clientWidth)
+      .map((box) => location.pathname + ': ' + (box.scrollWidth - box.clientWidth) + ' px, ' +
+        box.querySelectorAll('thead th').length + ' columns')`)
 
   it('scroll none of their usual columns sideways at 1440 px, cut no state, and make the page no wider at any width', async () => {
     const page = await openPage(1440)
     const wide: string[] = []
     const cut: string[] = []
     for (const path of tables) {
-      wide.push(...(await excess(page, path)))
+      await load(page, path)
+      wide.push(...(await excess(page)))
       cut.push(...(await cutStates(page)))
     }
     expect(wide).toEqual([])
     expect(cut).toEqual([])
-    for (const width of [1024, 1015, 900, 761, 360]) {
-      await page.setViewportSize({ width, height: 900 })
-      expect(await excess(page, '/'), `the fleet at ${width} px`).toEqual([])
-      for (const path of ['/', '/clusters/prod-east/types/pods', '/types/pods', '/types/persistentvolumeclaims']) {
-        await excess(page, path)
+    for (const path of ['/', '/clusters/prod-east/types/pods', '/types/pods', '/types/persistentvolumeclaims']) {
+      await load(page, path)
+      for (const width of [1024, 1015, 900, 761, 360]) {
+        await page.setViewportSize({ width, height: 900 })
+        await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+        if (path === '/') expect(await excess(page), `the fleet at ${width} px`).toEqual([])
         const over = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
         expect(await page.evaluate(over), `${path} at ${width} px`).toBeLessThanOrEqual(0)
       }
@@ -95,7 +99,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
 
   it('have the columns that are left out in their menu, and in the file once they are shown', async () => {
     const page = await openPage(1440)
-    await excess(page, '/clusters/prod-east/types/pods')
+    await load(page, '/clusters/prod-east/types/pods')
     const file = async () => {
       await page.getByRole('button', { name: 'Export' }).click()
       const href = (await page.getByRole('link', { name: /^CSV of/ }).getAttribute('href')) ?? ''
@@ -114,7 +118,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
   it('are in files in the words of the screen, never as keys they are sorted by', async () => {
     const page = await openPage(1440)
     const file = async (path: string): Promise<string[][]> => {
-      await excess(page, path)
+      await load(page, path)
       await page.getByRole('button', { name: 'Export' }).click()
       const [download] = await Promise.all([
         page.waitForEvent('download'),
@@ -128,7 +132,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
     }
     const cellsOf = ([head = [], ...rows]: string[][], name: string) => rows.map((row) => row[head.indexOf(name)] ?? '')
     // Both were looked at: the one that is off on purpose, and the other.
-    await excess(page, '/registries')
+    await load(page, '/registries')
     for (const state of ['Healthy', 'Unhealthy'])
       await page.locator('tbody').getByText(state, { exact: true }).waitFor()
     const registries = await file('/registries')
@@ -150,7 +154,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
       const lost: string[] = []
       page.on('requestfailed', (request) => lost.push(`${request.url()}: ${request.failure()?.errorText}`))
       for (const path of ['/', '/types/pods', '/types/nodes', '/types/workloads']) {
-        await excess(page, path)
+        await load(page, path)
         const { styled, quiet, marks } = await page.evaluate<{
           styled: boolean
           quiet: string

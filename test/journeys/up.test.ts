@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type ClusterView, createClient, type PageView } from '#http'
 import { accessForContext, createKubeClient, type KubeClient, loadKubeconfig, type Resource } from '#kube'
-import { clusterpulse, eventually, type Running } from '../process.ts'
+import { clusterpulse, eventually, nobodysKubeconfig, type Running } from '../process.ts'
 
 const ADDRESS = /on (http:\/\/127\.0\.0\.1:\d+)/
 
@@ -185,9 +185,10 @@ describe('clusterpulse up', () => {
   })
 
   it('refuses a second hub on the same data directory, and names the reason', async () => {
-    const hub = up('shared', '--demo')
+    const nobody = await nobodysKubeconfig(folder)
+    const hub = up('shared', '--kubeconfig', nobody)
     await addressOf(hub)
-    const second = up('shared', '--demo')
+    const second = up('shared', '--kubeconfig', nobody)
     expect(await second.ended()).toBe(1)
     expect(second.stderr()).toMatch(/another process|in use|already/i)
     expect(second.stderr()).not.toMatch(/\n\s+at /)
@@ -200,7 +201,8 @@ describe('clusterpulse up', () => {
     try {
       const hub = start(
         'up',
-        '--demo',
+        '--kubeconfig',
+        await nobodysKubeconfig(folder),
         '--data-dir',
         join(folder, 'taken'),
         '--port',

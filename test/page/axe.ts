@@ -29,3 +29,14 @@ export async function complaintsOf(page: Page): Promise<readonly string[]> {
   }
   return found
 }
+
+/** By how many px the page is wider than a window of 320 px, which it is shown in for a moment. */
+export async function excessAt320(page: Page): Promise<number> {
+  const before = page.viewportSize()
+  await page.setViewportSize({ width: 320, height: 740 })
+  const excess =
+    await page.evaluate<number>(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(
+    () => resolve(document.documentElement.scrollWidth - document.documentElement.clientWidth))))`)
+  if (before) await page.setViewportSize(before)
+  return excess
+}

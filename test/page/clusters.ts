@@ -68,7 +68,7 @@ export interface Wish {
   readonly failure?: Batch['failure']
   /** types that cannot be read */
   readonly faults?: Partial<Record<SnapshotType, Fault>>
-  /** in how many rounds it was read; default 20 */
+  /** in how many rounds it was read; default 8 */
   readonly rounds?: number
   /** which of them found it degraded; default those in which a node is not ready */
   readonly isDegraded?: (round: number) => boolean
@@ -151,7 +151,7 @@ export const anAgent = (now: number, wish: Partial<AgentFacts> = {}): AgentFacts
 })
 
 export function aCluster(name: string, now: number, wish: Wish = {}): Cluster {
-  const { mode = 'pull', intervalMs = 30_000, timeoutMs = 10_000, ageMs = 4000, blank = false, rounds = 20 } = wish
+  const { mode = 'pull', intervalMs = 30_000, timeoutMs = 10_000, ageMs = 4000, blank = false, rounds = 8 } = wish
   const { source = mode, failure, nodes = 5, notReady = 0 } = wish
   const readAt = now - ageMs
   const nodesOf = (at: number, ill: number): readonly NodeSnapshot[] =>
@@ -328,7 +328,7 @@ export function demoFleet(now: number): readonly Cluster[] {
       nodes: 12,
       openshift: true,
       mode: 'push',
-      rounds: 60,
+      rounds: 20,
       agent: anAgent(now, {
         bufferedBatches: 120,
         bufferedBytes: 3.4 * 2 ** 20,

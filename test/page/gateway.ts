@@ -18,6 +18,9 @@ export interface Refusal {
   readonly retryAfterSeconds?: number
 }
 
+/** The port of the gateway that stopped last; 0 where another one has it. */
+let free = 0
+
 /**
  * What stands between a browser and a hub: signs people in by headers, may publish the hub below a path, notes what is asked,
  * and can refuse, hold and cut.
@@ -46,14 +49,22 @@ export class Gateway {
     this.#prefix = prefix
   }
 
-  /** @returns the address for browsers */
-  async start(port = 0): Promise<string> {
+  /**
+   * @param port default: where the one before listened, so that a browser has the scripts of the page already, compiled
+   * @returns the address for browsers
+   */
+  async start(port?: number): Promise<string> {
     const server = createServer((asked, answer) => {
       this.#answer(asked, answer).catch(() => answer.destroy())
     })
     this.#server = server
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
+    const listen = async (on: number) => {
+      server.listen(on, '127.0.0.1')
+      await once(server, 'listening')
+    }
+    const before = free
+    free = 0
+    await listen(port ?? before).catch(() => listen(port ?? 0))
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}${this.#prefix}`
   }
 
@@ -61,6 +72,7 @@ export class Gateway {
     const server = this.#server
     if (!server) return
     this.#server = undefined
+    free = (server.address() as AddressInfo).port
     server.close()
     server.closeAllConnections()
     await once(server, 'close')

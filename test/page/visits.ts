@@ -74,7 +74,7 @@ export class Visits implements AsyncDisposable {
   }
 }
 
-/** As a new window would be: another hub may listen where the one of this test did. */
+/** As a new window would be, but for scripts and styles, whose names are of what they hold: another hub may listen where the one of this test did. */
 async function empty(page: Page, session: CDPSession): Promise<void> {
   const { origin } = new URL(page.url())
   for (const beside of page.context().pages()) if (beside !== page) await beside.close()
@@ -83,5 +83,4 @@ async function empty(page: Page, session: CDPSession): Promise<void> {
   await page.mouse.move(0, 0)
   await page.context().clearCookies()
   await session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' })
-  await session.send('Network.clearBrowserCache')
 }

@@ -173,9 +173,16 @@ describe.skipIf(skip)(`collecting from a real kube-apiserver${skip ? ` (skipped:
   it('says that a kind is absent in a version the cluster does not serve, and after its definition went', async () => {
     const old = aSource({ source: { apiVersion: 'example.com/v1beta1' } })
     expect(await read(old)).toMatchObject({ outcome: 'absent', code: 'not_served' })
-    await admin.delete(customResourceDefinitions, { name: 'widgetten.example.com' })
-    await eventually(async () => ((await read(aSource())).outcome === 'absent' ? true : undefined))
-    expect(await read(aSource())).toMatchObject({ outcome: 'absent', code: 'not_served' })
+    // One without objects: to take five thousand away is the work of the API server.
+    await admin.create(customResourceDefinitions, definition(['v1'], 'Gadget') as never)
+    const gone = aSource({ source: { apiVersion: 'example.com/v1', kind: 'Gadget' } })
+    const becomes = (outcome: string) =>
+      eventually(async () => ((await read(gone)).outcome === outcome ? true : undefined))
+    await eventually(() => admin.request('GET', '/apis/example.com/v1/gadgetten').catch(() => undefined))
+    await becomes('complete')
+    await admin.delete(customResourceDefinitions, { name: 'gadgetten.example.com' })
+    await becomes('absent')
+    expect(await read(gone)).toMatchObject({ outcome: 'absent', code: 'not_served' })
   }, 120_000)
 })
 
@@ -189,13 +196,15 @@ async function eventually<T>(check: () => Promise<T | undefined>): Promise<void>
   while ((await check()) === undefined) await new Promise((resolve) => setTimeout(resolve, 100))
 }
 
-function definition(versions: readonly string[]) {
+function definition(versions: readonly string[], kind = 'Widget') {
+  const singular = kind.toLowerCase()
+  const plural = `${singular}ten`
   return {
-    metadata: { name: 'widgetten.example.com' },
+    metadata: { name: `${plural}.example.com` },
     spec: {
       group: 'example.com',
       scope: 'Namespaced',
-      names: { plural: 'widgetten', singular: 'widget', kind: 'Widget' },
+      names: { plural, singular, kind },
       versions: versions.map((name, i) => ({
         name,
         served: true,

@@ -60,68 +60,57 @@ const layerOf = Object.fromEntries(
 const folder = (name) => `^src/${layerOf[name]}/${name}/`
 const tests = '\\.test\\.tsx?$|/test(ing)?/|/behaviour/'
 
-const forbidden = [
-  {
-    name: 'no-cycle',
-    severity: 'error',
-    from: {},
-    to: { circular: true },
-  },
+/**
+ * What may not import what, each as regular expressions of paths from the root; `$1` in `to` is the first group of `from`. An import is
+ * forbidden where it is all that a rule says.
+ */
+export const forbidden = [
   {
     name: 'no-tests-in-the-product',
-    severity: 'error',
     from: { path: '^(src|web/src)/', pathNot: tests },
     to: { path: tests },
   },
   {
     name: 'apps-on-top',
-    severity: 'error',
     from: { path: '^src/(contract|platform|pipeline|control)/', pathNot: tests },
     to: { path: '^src/apps/' },
   },
   {
     name: 'contract-is-pure',
-    severity: 'error',
     from: { path: '^src/contract/', pathNot: tests },
-    to: { dependencyTypes: ['core'] },
+    to: { isCore: true },
   },
   {
     name: 'web-sees-the-contract-only',
-    severity: 'error',
     from: { path: '^web/src/' },
     to: { path: '^src/', pathNot: '^src/contract/(model|http)/' },
   },
   {
     name: 'shell-does-not-import-history',
-    severity: 'error',
     from: { path: '^web/src/shell/', pathNot: tests },
     to: { path: '^web/src/history/' },
   },
   {
     name: 'pages-do-not-import-pages',
-    severity: 'error',
     from: { path: '^web/src/pages/([^/]+)/', pathNot: tests },
     to: { path: '^web/src/pages/', pathNot: '^web/src/pages/$1/' },
   },
   {
     name: 'what-pages-share-knows-no-page',
-    severity: 'error',
     from: { path: '^web/src/(components|model|live|history|search)/', pathNot: tests },
     to: { path: '^web/src/pages/' },
   },
-  { name: 'no-unresolvable', severity: 'error', from: { path: '^src/' }, to: { couldNotResolve: true } },
+  { name: 'no-unresolvable', from: { path: '^src/' }, to: { isMissing: true } },
 ]
 for (const [name, may] of Object.entries(Object.assign({}, ...Object.values(modules)))) {
   const allowed = [name, ...(name === 'model' ? [] : ['model']), ...may].map(folder)
   forbidden.push({
     name: `${name}-imports-along-the-table`,
-    severity: 'error',
     from: { path: folder(name), pathNot: tests },
     to: { path: '^src/', pathNot: allowed },
   })
   forbidden.push({
     name: `${name}-is-entered-by-its-index`,
-    severity: 'error',
     from: { path: '^(src|web/src)/', pathNot: [folder(name), tests] },
     to: { path: folder(name), pathNot: [`${folder(name)}index\\.ts$`, tests] },
   })
@@ -149,22 +138,7 @@ const drivers = {
 for (const [library, home] of Object.entries(drivers)) {
   forbidden.push({
     name: `${library}-has-one-home`,
-    severity: 'error',
     from: { path: '^src/', pathNot: [home, tests] },
-    to: { path: `node_modules/${library}/` },
+    to: { path: `^node_modules/${library}(/|$)` },
   })
-}
-
-module.exports = {
-  forbidden,
-  options: {
-    doNotFollow: { path: 'node_modules' },
-    tsPreCompilationDeps: true,
-    tsConfig: { fileName: 'tsconfig.json' },
-    enhancedResolveOptions: {
-      exportsFields: ['exports'],
-      conditionNames: ['import', 'node', 'default'],
-      extensions: ['.ts', '.tsx', '.js', '.mjs', '.cjs', '.json'],
-    },
-  },
 }
