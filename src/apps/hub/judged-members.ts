@@ -46,6 +46,7 @@ export function hearJudged(
   // How long ago it was is measured however the clock of this machine is set.
   const before = (ms: number) => ({ at: systemClock.now() - ms, steady: steadyClock.now() - ms })
   let judged = before(0)
+  let isKnown = false
   const part = inBackground(
     'members-judged',
     async (signal) => {
@@ -54,6 +55,7 @@ export function hearJudged(
         // Where Redis does not answer nobody is known to judge: the manager needs it for that.
         const leftMs = await marks.leftMs(KEY).catch(() => undefined)
         if (leftMs !== undefined) judged = before(Math.max(0, heldMs - leftMs))
+        isKnown = true
         await systemClock.sleep(everyMs, signal).catch(() => undefined)
       }
     },
@@ -61,6 +63,9 @@ export function hearJudged(
   )
   return {
     part,
-    judgement: { absentSince: () => (steadyClock.now() - judged.steady > patienceMs ? judged.at : undefined) },
+    judgement: {
+      isKnown: () => isKnown,
+      absentSince: () => (steadyClock.now() - judged.steady > patienceMs ? judged.at : undefined),
+    },
   }
 }

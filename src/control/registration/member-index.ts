@@ -37,6 +37,8 @@ export interface MemberIndexOptions {
 export interface Judgement {
   /** ms; undefined: one does */
   absentSince(): number | undefined
+  /** false: it has not been asked yet */
+  isKnown(): boolean
 }
 
 /** Members as the hub's objects have them, followed by list and watch, for who shows them. */
@@ -91,7 +93,7 @@ export class MemberIndex implements MemberReader, AsyncDisposable {
   }
 
   isKnown(): boolean {
-    return this.#members.isSynced && this.#sets.isSynced
+    return this.#members.isSynced && this.#sets.isSynced && (this.#judgement?.isKnown() ?? true)
   }
 
   members(): readonly MemberFacts[] {

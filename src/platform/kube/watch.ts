@@ -48,12 +48,17 @@ export async function* watchForever<T>(
   let version = options.resourceVersion
   let faults = 0
   let suspicion = 0
+  let wasAway = false
   const trouble = async (error: Error, pause: boolean) => {
     options.onTrouble?.(error)
     if (!pause) return
+    const isAway = isUnanswered(error)
+    // What a server says that comes back is soon another: it does not serve all of its kinds yet.
+    if (wasAway && !isAway) faults = 0
+    wasAway = isAway
     const ms = backoffMs(faults++, { ...BACKOFF, random: halfToWhole(transport.random) })
     if (options.pause) await options.pause(ms, signal)
-    else if (isUnanswered(error)) await transport.rest(ms, signal)
+    else if (isAway) await transport.rest(ms, signal)
     else await transport.clock.sleep(ms, signal)
   }
   /** @returns undefined where the server says by another way that the watch may go on from where it was */
