@@ -20,6 +20,10 @@ export interface ScrubOptions {
   /** `data` and `stringData` of the object itself are given, where it is a Secret */
   readonly showsSecretData?: boolean
 }
+/** A key of a map of that length may be a token; shorter ones hold what a text of two parts can. */
+const LONG_KEY = 20
+/** Members of a JSON Web Key that are not public. */
+const PRIVATE_IN_JWK = /^(?:d|p|q|dp|dq|qi|k)$/
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 /** Of the annotations of a Secret those that name something; tools keep whole copies of it in others, packed and under names of their own. */
@@ -42,6 +46,8 @@ export class Scrubber {
   readonly #clean: string[] = new Array<string>(REMEMBERED).fill('')
   /** maps whose values are shown by consent */
   readonly #open = new Set<unknown>()
+  /** items of lists of Secrets, which need not say their kind */
+  readonly #items = new Set<unknown>()
   #isSecret = false
   /** annotations of a Secret, where nobody consented, and of Secrets inside of other objects */
   readonly #hidden = new Set<unknown>()
@@ -67,6 +73,7 @@ export class Scrubber {
     this.#hideAnnotations(root, !this.#showsSecretData)
     this.#values = 0
     if (this.#open.size > 0) this.#open.clear()
+    if (this.#items.size > 0) this.#items.clear()
     if (this.#isSecret && this.#showsSecretData) for (const map of [data, stringData]) this.show(map)
   }
 
@@ -106,7 +113,9 @@ export class Scrubber {
     if (key === 'data' || key === 'stringData') {
       if (this.#holdsSecrets(map)) return this.#open.has(value) ? value : undefined
     }
-    if (key === 'metadata' && map !== this.#root && map.kind === 'Secret') this.#hide(value)
+    if (key === 'items' && map.kind === 'SecretList' && Array.isArray(value))
+      for (const item of value) this.#items.add(item)
+    if (key === 'metadata' && map !== this.#root && this.#holdsSecrets(map)) this.#hide(value)
     if (this.#hidden.size > 0 && this.#hidden.has(parent)) {
       // It is the Secret once more, whatever its text looks like.
       if (key === LAST_APPLIED) return undefined
@@ -128,7 +137,8 @@ export class Scrubber {
   }
 
   #holdsSecrets(map: Fields): boolean {
-    return map === this.#root ? this.#isSecret : map.kind === 'Secret'
+    if (map === this.#root) return this.#isSecret
+    return map.kind === 'Secret' || (this.#items.size > 0 && this.#items.has(map))
   }
 
   #isSecretEntry(map: Fields, key: string, value: unknown): boolean {
@@ -137,7 +147,7 @@ export class Scrubber {
     if (isEntryValue(key)) return this.#isNamedSecret(map.name) || this.#isNamedSecret(map.key)
     if (key === 'valueFrom') return isFields(value) && Object.hasOwn(value, 'secretKeyRef')
     if (key === 'tls') return isFields(value) && Object.hasOwn(value, 'key')
-    return false
+    return key.length < 3 && typeof map.kty === 'string' && PRIVATE_IN_JWK.test(key)
   }
 
   #isNamedSecret(name: unknown): boolean {
@@ -197,7 +207,7 @@ export class Scrubber {
     let count = 0
     for (const key in map) {
       count++
-      if (key.includes('@')) {
+      if (key.length >= LONG_KEY || /[@=:\s]/.test(key)) {
         const name = this.#text(key)
         if (name !== key) names = (names ?? new Map<string, string>()).set(key, name)
       }

@@ -10,6 +10,8 @@ const MAX_NESTED = 4
 /** How far before its name the value of an entry is looked for, and behind an element of XML its end. */
 const MAX_BEFORE = 2048
 const MAX_ELEMENT = 16_384
+/** What stands between two lines of a packed key, at most. */
+const MAX_BETWEEN = 256
 /** Aliases that lead to aliases. */
 const MAX_ALIASES = 4
 
@@ -49,9 +51,28 @@ const LAST: readonly RegExp[] = [
 ]
 /** A manifest of a Secret as YAML or JSON in quotes: its values may stand under any name. */
 const SECRET_MANIFEST =
-  /(?:^|[\s{,"'-])\\*["']?kind\\*["']?\s{0,20}:\s{0,20}(?:[!&][\w!:.-]{0,60}\s{1,20}){0,2}\\*["']?Secret(?:List)?\\*["']?(?:$|[\s,}])/
-/** Lines of base64, as one. */
-const BASE64 = /[A-Za-z0-9+/_-]{40,}={0,2}(?:(?:\r?\n[ \t]*|\\n)[A-Za-z0-9+/]+={0,2}(?=[\s"'\\]|$))*/g
+  /(?:^|[\s{,"'-])\\*["']?kind\\*["']?\s{0,20}:\s{0,20}(?:(?:[!&][\w!:.-]{0,60}|[|>][-+]?)\s{1,20}){0,2}(?:\{\{-?\s{0,20})?\\*["']?Secret(?:List)?\\*["']?(?:$|[\s,}])/
+/** Letters of base64 in a row, and what stands between two lines of them: escapes, quotes, what joins, quotes or lists them. */
+const BASE64 = /[A-Za-z0-9+/_-]{16,}={0,2}/g
+const BETWEEN_BASE64 = /^(?:\\+(?:[nrt]|u00[0-9a-f]{2})?|&#x?[0-9a-f]{1,4};|[\s"'\x60+,#>*.;|()-])*$/i
+const LAST_OF_BASE64 =
+  /(?:\\+[nrt]?|&#x?[0-9a-f]{1,4};|[\s"'\x60+,#>*;|-]){1,64}[A-Za-z0-9+/]{1,15}={0,2}(?![\w:=.-])/iy
+/** Letters as JSON, YAML, shells and XML write them in quotes. */
+const ESCAPE = /\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|[nrt"'/\\])|&(?:#\d{1,5}|#x[0-9a-f]{1,5}|quot|apos|lt|gt|amp);/gi
+const LETTERS: Readonly<Record<string, string>> = {
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  quot: '"',
+  apos: "'",
+  lt: '<',
+  gt: '>',
+  amp: '&',
+}
+/** Escapes in escapes. */
+const MAX_ESCAPED = 6
+const QUOTED = /"(?:[^"\\]|\\[\s\S])*"/g
+const QUOTED_REDACTED = `"${REDACTED_TEXT}"`
 /** user:password@tcp(host): of Go's drivers. */
 const PROTOCOL = /@[a-z][\w+.-]{0,20}\(/gi
 
@@ -114,8 +135,29 @@ export class TextCleaner {
    * @param scrub for values of documents; what it leaves as it is, it returns itself
    */
   clean(text: string, scrub: (value: object) => unknown, nested = 0): string {
-    if (text.length < SHORTEST_TEXT || !this.#suspect.test(text)) return text
+    if (text.length < SHORTEST_TEXT) return text
+    const isSuspect = this.#suspect.test(text)
+    if (!isSuspect && !isEscaped(text)) return text
     if (text.length > MAX_TEXT) return REDACTED_TEXT
+    const left = isSuspect ? this.#plain(text, scrub, nested) : text
+    if (!this.#hides(left, scrub, nested)) return left
+    const pieces = left.replace(QUOTED, (piece) =>
+      this.#hides(piece.slice(1, -1), scrub, nested) ? QUOTED_REDACTED : piece,
+    )
+    return this.#hides(pieces, scrub, nested) ? REDACTED_TEXT : pieces
+  }
+
+  /** Whether a secret shows once the escapes of a text are undone, however often they were made. */
+  #hides(text: string, scrub: (value: object) => unknown, nested: number, depth = 0): boolean {
+    if (!isEscaped(text)) return false
+    if (depth >= MAX_ESCAPED) return true
+    const meant = text.replace(ESCAPE, unescaped)
+    if (this.#suspect.test(meant) && this.#plain(meant, scrub, nested) !== meant) return true
+    return this.#hides(meant, scrub, nested, depth + 1)
+  }
+
+  /** The same of a text as it stands. */
+  #plain(text: string, scrub: (value: object) => unknown, nested: number): string {
     const document = /^\s*[{[]/.test(text) ? parsed(text) : undefined
     if (document !== undefined) {
       if (nested >= MAX_NESTED) return REDACTED_TEXT
@@ -325,7 +367,27 @@ const replaced = (text: string, patterns: readonly RegExp[]): string =>
 
 function withoutPackedKeys(text: string): string {
   if (!text.includes(PACKED_PEM) && !PACKED_KEY.test(text)) return text
-  return text.replace(BASE64, (run) => (PACKED_KEY.test(run.replace(/\\n|\s/g, '')) ? REDACTED_TEXT : run))
+  const spans: Span[] = []
+  let lines: Span[] = []
+  const close = () => {
+    const [first, last] = [lines[0], lines.at(-1)]
+    if (first && last && PACKED_KEY.test(lines.map(([start, end]) => text.slice(start, end)).join(''))) {
+      LAST_OF_BASE64.lastIndex = last[1]
+      spans.push([first[0], LAST_OF_BASE64.test(text) ? LAST_OF_BASE64.lastIndex : last[1]])
+    }
+    lines = []
+  }
+  each(BASE64, text, ({ 0: run, index }, end) => {
+    const start = index + (text[index - 1] === '\\' ? (/^(?:[nrt]|u00[0-9a-f]{2})/i.exec(run)?.[0].length ?? 0) : 0)
+    const before = lines.at(-1)?.[1] ?? start
+    const isNext = start - before <= MAX_BETWEEN && BETWEEN_BASE64.test(text.slice(before, start))
+    // The name of what follows, or another file.
+    if (!isNext || text[end] === ':' || text.startsWith(PACKED_PEM, start)) close()
+    lines.push([start, end])
+    return end
+  })
+  close()
+  return without(text, spans)
 }
 
 function withoutAddresses(text: string): string {
@@ -349,6 +411,19 @@ function withoutDsns(text: string): string {
     return behind
   })
   return without(text, spans)
+}
+
+function isEscaped(text: string): boolean {
+  if (!text.includes('\\') && !text.includes('&')) return false
+  ESCAPE.lastIndex = 0
+  return ESCAPE.test(text)
+}
+
+function unescaped(written: string): string {
+  const what = written[0] === '&' ? written.slice(1, -1) : written.slice(1)
+  const digits = /^(?:[ux]|#x)([0-9a-f]+)$/i.exec(what)?.[1]
+  if (digits !== undefined) return String.fromCharCode(Number.parseInt(digits, 16))
+  return what[0] === '#' ? String.fromCharCode(Number(what.slice(1))) : (LETTERS[what.toLowerCase()] ?? what)
 }
 
 function parsed(text: string): object | undefined {
