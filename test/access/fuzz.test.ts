@@ -3,8 +3,8 @@ import { runWorlds } from './run.ts'
 
 describe('access, against the oracle', () => {
   it('sees in some hundred random worlds what the specification says, at the core and through the API', async () => {
-    const { done, failure } = await runWorlds({ seed: 1, worlds: 400, apiEvery: 16 })
+    const { done, failure } = await runWorlds({ seed: 1, worlds: 200, apiEvery: 16 })
     expect(failure).toBeUndefined()
-    expect(done.worlds).toBe(400)
+    expect(done.worlds).toBe(200)
   })
 })
