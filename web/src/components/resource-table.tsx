@@ -3,6 +3,7 @@ import {
   type CSSProperties,
   memo,
   type ReactNode,
+  type RefObject,
   useCallback,
   useDeferredValue,
   useEffect,
@@ -397,6 +398,7 @@ export function Grid<T>({
   }, [restarts, question, goTo])
   const { from, to } = useWindow(scroller, lines.length, rowHeight, question)
   useRowKeys(scroller, lines, rowHeight)
+  useFits(scroller)
   useEffect(() => onSeen?.(to), [onSeen, to])
 
   const sort = useCallback(
@@ -556,6 +558,19 @@ function plain(column: Column<unknown>, row: unknown): ReactNode {
   if (typeof value === 'number') return formatCount(value)
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   return <Name text={typeof value === 'object' ? value.join(', ') : value} />
+}
+
+/** Says on the element whether its table is no wider: what is drawn where it is costs every frame that scrolls. */
+function useFits(scroller: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    const box = scroller.current
+    const table = box?.firstElementChild
+    if (!box || !table) return
+    const size = new ResizeObserver(() => box.toggleAttribute('data-fits', box.scrollWidth <= box.clientWidth))
+    size.observe(box)
+    size.observe(table)
+    return () => size.disconnect()
+  }, [scroller])
 }
 
 /** j and k walk from row to row, whether or not the next one is rendered yet. */

@@ -32,7 +32,7 @@ export class RowOverlay {
     const told: ShownRow[] = []
     let isNew = false
     for (const row of held.rows.values()) {
-      const id = this.#idOf(row)
+      const id = this.#made.get(row)?.row.id ?? this.#idOf(row)
       const before = known.get(id)
       isNew ||= before === undefined
       told.push(this.#shown(id, row, before))

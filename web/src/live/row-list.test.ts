@@ -54,13 +54,20 @@ describe('RowList', () => {
       { numRuns: 200 },
     ))
 
-  it('is the same built of parts, and whatever it was before', () =>
+  it('is the same built of parts, and whatever it was before; that stays as it was, also when more is read', () =>
     fc.assert(
-      fc.property(fc.array(some, { maxLength: 6 }), some, fc.constantFrom(0, 2, 99), (parts, was, unpacked) => {
+      fc.property(fc.array(some, { maxLength: 6 }), some, fc.constantFrom(0, 2, 99), (others, was, unpacked) => {
         const before = RowList.builder({ unpacked }).build().with(rowsOf(was))
-        const built = RowList.builder({ unpacked, counted: ['status'], before })
-        for (const part of parts) built.add(rowsOf(part))
-        isSame(built.build(), mapOf(...parts.map(rowsOf)))
+        // Most often the rows before come again, wholly or up to somewhere.
+        for (const parts of [others, [was, ...others], [was.slice(0, 3)]]) {
+          const built = RowList.builder({ unpacked, counted: ['status'], before })
+          for (const part of parts) built.add(rowsOf(part))
+          const list = built.build()
+          const longer = list.with(rowsOf(was.toReversed()))
+          isSame(list, mapOf(...parts.map(rowsOf)))
+          isSame(longer, mapOf(...parts.map(rowsOf), rowsOf(was.toReversed())))
+          isSame(before, mapOf(rowsOf(was)))
+        }
       }),
       { numRuns: 100 },
     ))
@@ -90,8 +97,8 @@ describe('RowList', () => {
 describe('a long RowList', () => {
   const count = 20_000
   const longRows = (turn = 0) => Array.from({ length: count }, (_, at) => row(`r${at}`, at === 7 ? turn : at % 9))
-  const long = (rows: readonly ShownRow[]) => {
-    const built = RowList.builder({ counted: ['status'] })
+  const long = (rows: readonly ShownRow[], before = RowList.empty) => {
+    const built = RowList.builder({ counted: ['status'], before })
     for (let from = 0; from < rows.length; from += 1000) built.add(rows.slice(from, from + 1000))
     return built.build()
   }
@@ -114,6 +121,13 @@ describe('a long RowList', () => {
     expect([held.moved, held.gone.size, held.rows.size]).toEqual([true, 0, count])
     expect(held.rows.slice(0, 3)).toEqual(told.slice(0, 3))
     expect(parse).not.toHaveBeenCalled()
+  })
+
+  it('keeps where its rows are when they are read anew and are the same, and not when they are others', () => {
+    const list = long(longRows())
+    expect(long(longRows(1), list).places).toBe(list.places)
+    expect(long(longRows().slice(0, -1), list).places).not.toBe(list.places)
+    expect(long(longRows().toReversed(), list).places).not.toBe(list.places)
   })
 
   it('unpacks of those behind the first what is looked at, and gives the very same row as long as it says the same', () => {

@@ -11,7 +11,7 @@ export const unpackedRows = 1024
 interface Read {
   /** in order */
   readonly items: readonly (ShownRow | PackedRow)[]
-  /** shared with what was made of this: what is longer has more in it */
+  /** shared with what was made of this, or of the same rows after it: what is longer has more in it */
   readonly places: Map<string, number>
   /** how many rows have which value, by column */
   readonly counts: Map<string, Map<string, number>>
@@ -55,7 +55,7 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
   /**
    * One of rows that come in parts: they are looked at and packed as they come, and not all at the end.
    * @param counted columns by whose values they are counted meanwhile
-   * @param before the same rows as they were: texts that say the same are kept once
+   * @param before the same rows as they were: what says the same is kept once. Nothing is added to it meanwhile
    */
   static builder({ unpacked = unpackedRows, counted = [] as readonly string[], before = RowList.empty } = {}) {
     return new Builder(
@@ -166,6 +166,11 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
     return Object.fromEntries([...groups].filter(([, count]) => count > 0))
   }
 
+  /** of what was read; a list that is made of this one, or of the same rows, may add to them */
+  get places(): Map<string, number> {
+    return this.#read.places
+  }
+
   /** as it was read; undefined: it is not known */
   itemOf(id: string): ShownRow | PackedRow | undefined {
     return this.#read.items[this.#read.places.get(id) ?? -1]
@@ -189,6 +194,9 @@ class Builder {
   readonly #read: Read & { readonly items: (ShownRow | PackedRow)[] }
   readonly #made: (read: Read) => RowList
   readonly #before: RowList
+  /** those of the rows before, as long as the same rows come in the same places */
+  #places: Map<string, number>
+  #isBorrowed: boolean
 
   constructor(
     read: Read & { readonly items: (ShownRow | PackedRow)[] },
@@ -198,14 +206,15 @@ class Builder {
     this.#read = read
     this.#made = made
     this.#before = before
+    this.#isBorrowed = before.size > 0
+    this.#places = this.#isBorrowed ? before.places : read.places
   }
 
   /** Those that are known in their places, the others at the end. */
   add(rows: Iterable<ShownRow>): void {
-    const { items, places, counts, unpacked } = this.#read
+    const { items, counts, unpacked } = this.#read
     for (const row of rows) {
-      const at = places.get(row.id) ?? items.length
-      places.set(row.id, at)
+      const at = this.#placeFor(row.id)
       const before = items[at]
       for (const [column, groups] of counts) {
         if (before !== undefined) countBy(column, [typeof before === 'string' ? lookedAt(before) : before], groups, -1)
@@ -213,6 +222,27 @@ class Builder {
       }
       items[at] = at < unpacked ? row : this.#packed(row)
     }
+  }
+
+  #placeFor(id: string): number {
+    const { length } = this.#read.items
+    const at = this.#places.get(id)
+    if (at !== undefined && at <= length) return at
+    if (this.#isBorrowed) this.#own()
+    this.#places.set(id, length)
+    return length
+  }
+
+  /** From here on the rows are others than before, or elsewhere. */
+  #own(): void {
+    this.#isBorrowed = false
+    const { length } = this.#read.items
+    const own = new Map<string, number>()
+    for (const [id, at] of this.#places) {
+      if (at === length) break
+      own.set(id, at)
+    }
+    this.#places = own
   }
 
   /** The text that there is: what did not change since is nothing new to the garbage collector. */
@@ -223,7 +253,8 @@ class Builder {
   }
 
   build(): RowList {
-    return this.#made(this.#read)
+    if (this.#places.size > this.#read.items.length) this.#own()
+    return this.#made({ ...this.#read, places: this.#places })
   }
 }
 
