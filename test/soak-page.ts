@@ -121,8 +121,8 @@ interface Task {
   readonly what: string
 }
 
-/** Tasks of the page's main thread meanwhile, by the thread's own time. */
-async function tasksOf(page: Page, run: () => Promise<void>): Promise<readonly Task[]> {
+/** What the page's main thread did meanwhile, by the thread's own time: its longer tasks, all of it, and what it collected. */
+async function workOf(page: Page, run: () => Promise<void>) {
   const browser = page.context().browser()
   if (!browser) throw new Error('the page has no browser')
   await browser.startTracing(page, { categories: ['toplevel', 'devtools.timeline', 'v8', 'disabled-by-default-v8.gc'] })
@@ -132,8 +132,13 @@ async function tasksOf(page: Page, run: () => Promise<void>): Promise<readonly T
     ({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain' && args.name !== undefined,
   )
   const own = traceEvents.filter(({ pid, tid, tdur }) => pid === main?.pid && tid === main?.tid && tdur !== undefined)
-  const long = own.filter(({ name, tdur = 0 }) => name.endsWith('RunTask') && tdur > (MOST_TASK_MS / 2) * 1000)
-  return long.map(({ ts, dur = 0, tdur = 0 }) => {
+  const all = own.filter(({ name }) => name.endsWith('RunTask'))
+  const collections = own.filter(({ name }) => name === 'MinorGC' || name === 'MajorGC')
+  const sum = (some: readonly TraceEvent[]) => some.reduce((ms, { tdur = 0 }) => ms + tdur / 1000, 0)
+  const freed = ({ args: { usedHeapSizeBefore = 0, usedHeapSizeAfter = 0 } = {} }: TraceEvent) =>
+    Math.max(0, usedHeapSizeBefore - usedHeapSizeAfter) / 2 ** 20
+  const long = all.filter(({ tdur = 0 }) => tdur > (MOST_TASK_MS / 2) * 1000)
+  const tasks = long.map(({ ts, dur = 0, tdur = 0 }): Task => {
     const inside = own.filter((one) => one.ts >= ts && one.ts < ts + dur && !one.name.endsWith('RunTask'))
     const most = [...inside].sort((a, b) => (b.tdur ?? 0) - (a.tdur ?? 0)).slice(0, 4)
     return {
@@ -141,6 +146,8 @@ async function tasksOf(page: Page, run: () => Promise<void>): Promise<readonly T
       what: most.map(({ name, tdur = 0 }) => `${name} ${(tdur / 1000).toFixed()}`).join(', '),
     }
   })
+  const freedMb = collections.reduce((mb, one) => mb + freed(one), 0)
+  return { tasks, ms: sum(all), collected: { mb: freedMb, ms: sum(collections) } }
 }
 interface TraceEvent {
   readonly name: string
@@ -149,7 +156,7 @@ interface TraceEvent {
   readonly ts: number
   readonly dur?: number
   readonly tdur?: number
-  readonly args?: { readonly name?: string }
+  readonly args?: { readonly name?: string; readonly usedHeapSizeBefore?: number; readonly usedHeapSizeAfter?: number }
 }
 
 async function heapOf(session: CDPSession): Promise<number> {
@@ -211,11 +218,13 @@ while (performance.now() < until) {
   const began = performance.now()
   if (!(await page.evaluate(loading))) faults.push('not all rows could be loaded within two minutes')
   const loadedMs = performance.now() - began
-  const tasks = await tasksOf(page, async () => {
+  const before = frames
+  const { tasks, ms, collected } = await workOf(page, async () => {
     const seen = (await page.evaluate(scrolling(15_000))) as { blank: number; frames: number }
     blank += seen.blank
     frames += seen.frames
   })
+  const perFrame = ms / (frames - before)
   const round = await page.evaluate<Interaction[]>('[...vitals.interactions.values()]')
   await page.evaluate('vitals.interactions.clear()')
   interactions.push(...round)
@@ -229,7 +238,9 @@ while (performance.now() < until) {
       .sort((a, b) => b.ms - a.ms)
       .slice(0, 3)
       .map(({ ms, what }) => `${ms.toFixed()} (${what})`)
-      .join(' | ')}  all rows loaded in ${(loadedMs / 1000).toFixed(1)} s  load ${loadavg()[0]?.toFixed(1)}`,
+      .join(
+        ' | ',
+      )}  thread ${perFrame.toFixed(1)} ms a step  collected ${collected.mb.toFixed()} MB in ${collected.ms.toFixed()} ms  all rows loaded in ${(loadedMs / 1000).toFixed(1)} s  load ${loadavg()[0]?.toFixed(1)}`,
   )
   for (const { ms, what } of long) faults.push(`a task of ${ms.toFixed()} ms while it scrolled: ${what}`)
 }

@@ -14,6 +14,7 @@ export type {
   ExplanationView,
   FillingView,
   FindingView,
+  FleetPageView,
   FleetRowView,
   HeldRows,
   HistoryQuery,

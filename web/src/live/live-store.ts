@@ -309,7 +309,8 @@ export class LiveStore {
       fleet,
       heardAt: this.clock.now(),
       problem: live ? null : this.#live.problem,
-      link: live ? { state: 'live' } : this.#live.link,
+      // The same object as long as it says the same: whoever shows it draws nothing.
+      link: live && this.#live.link.state !== 'live' ? { state: 'live' } : this.#live.link,
       ...(fleet.epoch > this.#live.fleet.epoch && { accessChangedAt: this.clock.now() }),
     })
     if (!fleet.isOutdated) this.#cancel('outdated')

@@ -1,4 +1,5 @@
 import type { TableRowView } from '../contract.ts'
+import { groupOf } from '../model/recount.ts'
 
 /** `id` is unique in its list; `rowId` on its cluster. */
 export type ShownRow = TableRowView & { readonly cluster: string; readonly rowId: string }
@@ -12,21 +13,32 @@ export type PackedRow = string & { readonly is?: 'packed' }
 /** The names of a row's fields, and of its values. */
 type Names = readonly [fields: readonly string[], values: readonly string[]]
 
-const known: Names[] = []
+/** By what rows call them that were packed here, or in a worker: each calls its own otherwise. */
+const known = new Map<string, Names>()
+const mark = 'document' in globalThis ? 'page' : 'worker'
 /** Some for each kind that somebody looks at. A row with others is packed with its names. */
 const mostKnown = 256
 
 export function pack(row: ShownRow): PackedRow {
-  const at = namesOf(row)
-  if (at === undefined) return JSON.stringify(row)
-  return JSON.stringify([at, Object.values({ ...row, values: Object.values(row.values) })])
+  const key = namesOf(row)
+  if (key === undefined) return JSON.stringify(row)
+  return JSON.stringify([key, Object.values({ ...row, values: Object.values(row.values) })])
 }
 
-function namesOf(row: ShownRow): number | undefined {
+function namesOf(row: ShownRow): string | undefined {
   const [fields, values] = [Object.keys(row), Object.keys(row.values)]
-  const at = known.findIndex((names) => isSame(names[0], fields) && isSame(names[1], values))
-  if (at >= 0) return at
-  return known.length < mostKnown ? known.push([fields, values]) - 1 : undefined
+  for (const [key, names] of known) if (isSame(names[0], fields) && isSame(names[1], values)) return key
+  if (known.size >= mostKnown) return undefined
+  const key = `${mark}${known.size}`
+  known.set(key, [fields, values])
+  return key
+}
+
+/** What somebody needs, who was not there as they were packed, to unpack rows. */
+export const namesOfPacked = (): ReadonlyMap<string, Names> => known
+
+export function learnNames(names: ReadonlyMap<string, Names>): void {
+  for (const [key, of] of names) known.set(key, of)
 }
 
 const isSame = (some: readonly string[], others: readonly string[]): boolean =>
@@ -35,8 +47,8 @@ const isSame = (some: readonly string[], others: readonly string[]): boolean =>
 export function unpack(text: PackedRow): ShownRow {
   const packed: unknown = JSON.parse(text)
   if (!Array.isArray(packed)) return packed as ShownRow // packed above
-  const [at, fields] = packed as [number, readonly unknown[]]
-  const [names, valueNames] = known[at] ?? [[], []]
+  const [key, fields] = packed as [string, readonly unknown[]]
+  const [names, valueNames] = known.get(key) ?? [[], []]
   const named = (of: readonly string[], some: readonly unknown[]) =>
     Object.fromEntries(of.map((name, place) => [name, some[place]]))
   const row = named(names, fields)
@@ -57,3 +69,20 @@ export function lookedAt(text: PackedRow): ShownRow {
   if (looked.size > mostLooked && oldest !== undefined) looked.delete(oldest)
   return row
 }
+
+/** Rows that were packed as they came, in their order. */
+export interface PackedRows {
+  readonly length: number
+  readonly ids: readonly string[]
+  readonly texts: readonly PackedRow[]
+  /** what each of them is counted as, by column */
+  readonly groups: Readonly<Record<string, readonly string[]>>
+}
+
+/** @param counted columns by whose values they are counted */
+export const packRows = (rows: readonly ShownRow[], counted: readonly string[]): PackedRows => ({
+  length: rows.length,
+  ids: rows.map(({ id }) => id),
+  texts: rows.map(pack),
+  groups: Object.fromEntries(counted.map((column) => [column, rows.map((row) => groupOf(column, row))])),
+})

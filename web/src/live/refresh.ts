@@ -1,5 +1,5 @@
-import { useEffect, useRef } from 'react'
-import { useLive } from './hooks.ts'
+import { useEffect, useRef, useState } from 'react'
+import { useHub, useLive } from './hooks.ts'
 import type { Live } from './live-store.ts'
 
 /** no frame tells of what is read from elsewhere, such as a declaration: look anyway */
@@ -7,28 +7,34 @@ const usualMs = 30_000
 
 /**
  * Calls again when what is watched becomes another, at most once per `leastMs`, and every half minute; not while the page is
- * hidden or paused.
+ * hidden or paused. Nothing is drawn for it: what is watched may move with every message of the stream.
  */
 export function useRefresh(watch: (live: Live) => unknown, call: () => void, leastMs = 1000): void {
-  const watched = useLive(watch)
+  const { store } = useHub()
   const paused = useLive(({ link }) => link.state === 'paused')
-  const state = useRef({ call, seen: watched, at: 0, timer: undefined as ReturnType<typeof setTimeout> | undefined })
+  const [seen] = useState(() => watch(store.current()))
+  const state = useRef({ call, seen, at: 0, timer: undefined as ReturnType<typeof setTimeout> | undefined })
   state.current.call = call
 
   useEffect(() => {
     const own = state.current
-    if (own.seen === watched || paused) return
-    own.seen = watched
-    if (own.timer !== undefined) return
     const run = () => {
       own.timer = undefined
       own.at = performance.now()
       if (!document.hidden) own.call()
     }
-    const wait = own.at + leastMs - performance.now()
-    if (wait <= 0) run()
-    else own.timer = setTimeout(run, wait)
-  }, [watched, paused, leastMs])
+    const look = () => {
+      const watched = watch(store.current())
+      if (own.seen === watched || paused) return
+      own.seen = watched
+      if (own.timer !== undefined) return
+      const wait = own.at + leastMs - performance.now()
+      if (wait <= 0) run()
+      else own.timer = setTimeout(run, wait)
+    }
+    look()
+    return store.subscribe(look)
+  }, [store, watch, paused, leastMs])
 
   useEffect(() => {
     const own = state.current

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { hold, orderedRows } from '../model/ordered-rows.ts'
 import { countBy } from '../model/recount.ts'
+import { packRows } from './packed-row.ts'
 import { RowList, type ShownRow, unpackedRows } from './row-list.ts'
 
 const row = (id: string, x = 0): ShownRow => ({
@@ -54,16 +55,18 @@ describe('RowList', () => {
       { numRuns: 200 },
     ))
 
-  it('is the same built of parts, and whatever it was before; that stays as it was, also when more is read', () =>
+  it('is the same built of parts, packed or not, and whatever it was before; that stays as it was, also when more is read', () =>
     fc.assert(
       fc.property(fc.array(some, { maxLength: 6 }), some, fc.constantFrom(0, 2, 99), (others, was, unpacked) => {
         const before = RowList.builder({ unpacked }).build().with(rowsOf(was))
         // Most often the rows before come again, wholly or up to somewhere.
         for (const parts of [others, [was, ...others], [was.slice(0, 3)]]) {
           const built = RowList.builder({ unpacked, counted: ['status'], before })
-          for (const part of parts) built.add(rowsOf(part))
+          parts.forEach((part, nth) => {
+            built.add(nth % 2 === 0 ? packRows(rowsOf(part), ['status']) : rowsOf(part))
+          })
           const list = built.build()
-          const longer = list.with(rowsOf(was.toReversed()))
+          const longer = list.with(packRows(rowsOf(was.toReversed()), ['status']))
           isSame(list, mapOf(...parts.map(rowsOf)))
           isSame(longer, mapOf(...parts.map(rowsOf), rowsOf(was.toReversed())))
           isSame(before, mapOf(rowsOf(was)))
@@ -123,11 +126,11 @@ describe('a long RowList', () => {
     expect(parse).not.toHaveBeenCalled()
   })
 
-  it('keeps where its rows are when they are read anew and are the same, and not when they are others', () => {
+  it('has the same order when it is read anew and its rows are in their places, and another one when they are not', () => {
     const list = long(longRows())
-    expect(long(longRows(1), list).places).toBe(list.places)
-    expect(long(longRows().slice(0, -1), list).places).not.toBe(list.places)
-    expect(long(longRows().toReversed(), list).places).not.toBe(list.places)
+    expect(long(longRows(1), list).order).toBe(list.order)
+    for (const others of [longRows().slice(0, -1), longRows().toReversed(), [...longRows(), row('more')]])
+      expect(long(others, list).order).not.toBe(list.order)
   })
 
   it('unpacks of those behind the first what is looked at, and gives the very same row as long as it says the same', () => {

@@ -1,6 +1,6 @@
 import type { OrderedRows } from '../model/ordered-rows.ts'
-import { countBy } from '../model/recount.ts'
-import { lookedAt, type PackedRow, pack, type ShownRow, unpack } from './packed-row.ts'
+import { countBy, groupOf } from '../model/recount.ts'
+import { lookedAt, type PackedRow, type PackedRows, pack, type ShownRow, unpack } from './packed-row.ts'
 
 export type { ShownRow } from './packed-row.ts'
 
@@ -16,6 +16,8 @@ interface Read {
   /** how many rows have which value, by column */
   readonly counts: Map<string, Map<string, number>>
   readonly unpacked: number
+  /** shared with what was read after it, where that is the same rows in the same places */
+  readonly order: object
 }
 
 /** Rows in front of what was read. */
@@ -33,17 +35,20 @@ const noLead: Lead = { rows: [], byId: new Map(), passed: [] }
  * is unpacked when it is looked at; a thousand that the stream tells cost no more in front of them than in front of none.
  */
 export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<ShownRow> {
-  static readonly empty = new RowList({ items: [], places: new Map(), counts: new Map(), unpacked: unpackedRows })
+  static readonly empty = new RowList({
+    ...{ items: [], places: new Map(), counts: new Map(), unpacked: unpackedRows },
+    order: {},
+  })
   readonly size: number
   readonly order: object
   readonly members: object
   readonly #read: Read
   readonly #lead: Lead
 
-  private constructor(read: Read, lead = noLead, order: object = read) {
+  private constructor(read: Read, lead = noLead, order = read.order) {
     this.size = lead.rows.length + read.items.length - lead.passed.length
     this.order = order
-    this.members = lead.passed.length === lead.rows.length ? read : {}
+    this.members = lead.passed.length === lead.rows.length ? read.order : {}
     this.#read = read
     this.#lead = lead
   }
@@ -59,14 +64,17 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
    */
   static builder({ unpacked = unpackedRows, counted = [] as readonly string[], before = RowList.empty } = {}) {
     return new Builder(
-      { items: [], places: new Map(), counts: new Map(counted.map((column) => [column, new Map()])), unpacked },
+      {
+        ...{ items: [], places: new Map(), unpacked, order: {} },
+        counts: new Map(counted.map((column) => [column, new Map()])),
+      },
       (read) => new RowList(read),
-      before,
+      before.#read,
     )
   }
 
   /** What was read, and these rows: in the places they have there, the others after them. Only of the longest list of those that were made so of one another. */
-  with(rows: Iterable<ShownRow>): RowList {
+  with(rows: Iterable<ShownRow> | PackedRows): RowList {
     const { items, places, counts, unpacked } = this.#read
     const isEmpty = items.length === 0
     const made = new Builder(
@@ -74,7 +82,7 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
         items: [...items],
         places: isEmpty ? new Map() : places,
         counts: new Map([...counts].map(([column, groups]) => [column, new Map(groups)])),
-        unpacked,
+        ...{ unpacked, order: {} },
       },
       (read) => new RowList(read),
     )
@@ -89,7 +97,7 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
     const places = [...byId.keys()].map((id) => this.#placeOf(id))
     const passed = places.filter((place) => place !== undefined).sort((a, b) => a - b)
     const isAsRead = places.every((place, at) => place === at)
-    return new RowList(this.#read, { rows: [...byId.values()], byId, passed }, isAsRead ? this.#read : {})
+    return new RowList(this.#read, { rows: [...byId.values()], byId, passed }, isAsRead ? this.#read.order : {})
   }
 
   get(id: string): ShownRow | undefined {
@@ -166,16 +174,6 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
     return Object.fromEntries([...groups].filter(([, count]) => count > 0))
   }
 
-  /** of what was read; a list that is made of this one, or of the same rows, may add to them */
-  get places(): Map<string, number> {
-    return this.#read.places
-  }
-
-  /** as it was read; undefined: it is not known */
-  itemOf(id: string): ShownRow | PackedRow | undefined {
-    return this.#read.items[this.#read.places.get(id) ?? -1]
-  }
-
   /** in what was read */
   #placeOf(id: string): number | undefined {
     const { items, places } = this.#read
@@ -193,35 +191,48 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
 class Builder {
   readonly #read: Read & { readonly items: (ShownRow | PackedRow)[] }
   readonly #made: (read: Read) => RowList
-  readonly #before: RowList
+  readonly #before: Read | undefined
   /** those of the rows before, as long as the same rows come in the same places */
   #places: Map<string, number>
   #isBorrowed: boolean
 
-  constructor(
-    read: Read & { readonly items: (ShownRow | PackedRow)[] },
-    made: (read: Read) => RowList,
-    before = RowList.empty,
-  ) {
+  constructor(read: Read & { readonly items: (ShownRow | PackedRow)[] }, made: (read: Read) => RowList, before?: Read) {
     this.#read = read
     this.#made = made
     this.#before = before
-    this.#isBorrowed = before.size > 0
-    this.#places = this.#isBorrowed ? before.places : read.places
+    // Where the places are those of a longer list, they are not the rows before.
+    this.#isBorrowed = before !== undefined && before.items.length > 0 && before.items.length === before.places.size
+    this.#places = before && this.#isBorrowed ? before.places : read.places
   }
 
   /** Those that are known in their places, the others at the end. */
-  add(rows: Iterable<ShownRow>): void {
-    const { items, counts, unpacked } = this.#read
-    for (const row of rows) {
-      const at = this.#placeFor(row.id)
-      const before = items[at]
-      for (const [column, groups] of counts) {
-        if (before !== undefined) countBy(column, [typeof before === 'string' ? lookedAt(before) : before], groups, -1)
-        countBy(column, [row], groups)
+  add(rows: Iterable<ShownRow> | PackedRows): void {
+    const { unpacked } = this.#read
+    if ('texts' in rows) {
+      const { ids, texts, groups } = rows
+      ids.forEach((id, nth) => {
+        const at = this.#placeFor(id)
+        const text = texts[nth] ?? ''
+        this.#put(at, id, at < unpacked ? unpack(text) : text, (column) => groups[column]?.[nth])
+      })
+    } else
+      for (const row of rows) {
+        const at = this.#placeFor(row.id)
+        this.#put(at, row.id, at < unpacked ? row : pack(row), (column) => groupOf(column, row))
       }
-      items[at] = at < unpacked ? row : this.#packed(row)
+  }
+
+  #put(at: number, id: string, item: ShownRow | PackedRow, groupIn: (column: string) => string | undefined): void {
+    const { items, counts } = this.#read
+    const twice = items[at]
+    for (const [column, groups] of counts) {
+      if (twice !== undefined) countBy(column, [typeof twice === 'string' ? lookedAt(twice) : twice], groups, -1)
+      const group = groupIn(column)
+      if (group !== undefined) groups.set(group, (groups.get(group) ?? 0) + 1)
     }
+    // The text that there is: what did not change since is nothing new to the garbage collector.
+    const before = typeof item === 'string' ? this.#before?.items[this.#before.places.get(id) ?? -1] : undefined
+    items[at] = before === item ? before : item
   }
 
   #placeFor(id: string): number {
@@ -245,16 +256,10 @@ class Builder {
     this.#places = own
   }
 
-  /** The text that there is: what did not change since is nothing new to the garbage collector. */
-  #packed(row: ShownRow): PackedRow {
-    const text = pack(row)
-    const before = this.#before.itemOf(row.id)
-    return typeof before === 'string' && before === text ? before : text
-  }
-
   build(): RowList {
     if (this.#places.size > this.#read.items.length) this.#own()
-    return this.#made({ ...this.#read, places: this.#places })
+    const order = this.#isBorrowed && this.#before ? this.#before.order : this.#read.order
+    return this.#made({ ...this.#read, places: this.#places, order })
   }
 }
 

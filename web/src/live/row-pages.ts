@@ -1,5 +1,6 @@
 import type { ApiProblem, RowsPageView, SourceView, TypeOnClusterView } from '../contract.ts'
-import { countedColumn } from '../model/recount.ts'
+import { countedColumns } from '../model/recount.ts'
+import type { PackedRows } from './packed-row.ts'
 import { mayKeep, problemOf } from './problem.ts'
 import { RowList, type ShownRow } from './row-list.ts'
 
@@ -22,7 +23,7 @@ export interface RowsPage {
 }
 
 export interface RowsAnswer extends RowsPage {
-  readonly items: readonly ShownRow[]
+  readonly items: readonly ShownRow[] | PackedRows
 }
 
 export type Paged =
@@ -143,9 +144,8 @@ export class RowPages {
   async #readAnew(least: number): Promise<Read> {
     const first = await this.#ask(0)
     const { unpacked } = this.#options
-    const counted = (first.source?.aggregations ?? []).flatMap((info) => countedColumn(info) ?? [])
     const rows = RowList.builder({
-      counted,
+      counted: countedColumns(first.source),
       ...(unpacked !== undefined && { unpacked }),
       ...(this.#read && { before: this.#read.rows }),
     })

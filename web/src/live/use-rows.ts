@@ -1,8 +1,10 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { Client, FleetRowView, HeldRows, RowsPageQuery } from '../contract.ts'
+import { fleetAnswer, fleetId } from './fleet-answer.ts'
 import { useHub, useLive } from './hooks.ts'
 import type { Live } from './live-store.ts'
 import { RowOverlay } from './overlay-rows.ts'
+import { readBeside } from './read-beside.ts'
 import { useRefresh } from './refresh.ts'
 import { firstPageSize, type Paged, pageSize, RowPages, type RowsAnswer } from './row-pages.ts'
 import { useReturn } from './use-return.ts'
@@ -27,18 +29,16 @@ function ofCluster(client: Client, cluster: string, type: string): Ask {
   }
 }
 
-function ofFleet(client: Client, type: string, aggregations: boolean): Ask {
+/** @param isLong rows are looked at as somebody scrolls: they come packed */
+function ofFleet(client: Client, type: string, aggregations: boolean, isLong: boolean): Ask {
   return async (question, signal) => {
-    const { items, clusters, ...page } = await client.fleetRows(type, { ...question, aggregations }, signal)
-    return {
-      ...page,
-      items: items.map((row) => ({ ...row, id: fleetId(row), rowId: row.id })),
-      on: clusters,
-    }
+    const asked = { ...question, aggregations }
+    // Short, and waited for, is the first page alone.
+    if (!isLong || question.cursor === undefined) return fleetAnswer(await client.fleetRows(type, asked, signal))
+    return readBeside(await client.fleetRowsBody(type, asked, signal))
   }
 }
 
-const fleetId = (row: FleetRowView) => `${row.cluster}/${row.id}`
 const ownId = (row: FleetRowView) => row.id
 
 interface RowsOptions {
@@ -72,7 +72,8 @@ export function useRows(
 
   useEffect(() => {
     const question = JSON.parse(key) as RowsQuestion // what was made a text above
-    const ask = cluster === null ? ofFleet(client, type, size === undefined) : ofCluster(client, cluster, type)
+    const ask =
+      cluster === null ? ofFleet(client, type, size === undefined, !unpacked) : ofCluster(client, cluster, type)
     const own = new RowPages({
       ask: (page, signal) => ask({ ...question, ...page }, signal),
       onChange: (paged) => setShown({ key, paged }),

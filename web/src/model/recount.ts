@@ -1,4 +1,4 @@
-import type { AggregatedView, AggregationInfoView, TableRowView } from '../contract.ts'
+import type { AggregatedView, AggregationInfoView, SourceView, TableRowView } from '../contract.ts'
 import { scalarOf } from './row-values.ts'
 
 /** What a page has before it of all rows of a kind: it says no other number elsewhere. */
@@ -14,6 +14,10 @@ export interface CountedRows {
 }
 
 type Values = Readonly<Record<string, AggregatedView | null>>
+
+/** The columns by whose values aggregations of a source count rows. */
+export const countedColumns = (source: Pick<SourceView, 'aggregations'> | null): readonly string[] =>
+  (source?.aggregations ?? []).flatMap((info) => countedColumn(info) ?? [])
 
 /** The column by whose values an aggregation counts rows; null: that is not what it does. */
 export const countedColumn = ({ function: how, field, groupBy }: AggregationInfoView): string | null =>
@@ -31,6 +35,10 @@ export function recounted(aggregations: readonly AggregationInfoView[], values: 
   return { ...values, ...Object.fromEntries(counted) }
 }
 
+/** What it is counted as. */
+export const groupOf = (column: string, { values }: Pick<TableRowView, 'values'>): string =>
+  String(scalarOf(values[column]) ?? '_unknown_') // as the hub names what has no value
+
 /** Counts these rows among the others: -1 takes them out. */
 export function countBy(
   column: string,
@@ -39,7 +47,7 @@ export function countBy(
   by = 1,
 ): Map<string, number> {
   for (const row of rows) {
-    const group = String(scalarOf(row.values[column]) ?? '_unknown_') // as the hub names what has no value
+    const group = groupOf(column, row)
     groups.set(group, (groups.get(group) ?? 0) + by)
   }
   return groups

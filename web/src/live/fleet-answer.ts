@@ -1,0 +1,29 @@
+import type { FleetPageView, FleetRowView } from '../contract.ts'
+import { countedColumns } from '../model/recount.ts'
+import { namesOfPacked, packRows, type ShownRow } from './packed-row.ts'
+import type { RowsAnswer } from './row-pages.ts'
+
+/** Names a row in a list over clusters. */
+export const fleetId = (row: FleetRowView): string => `${row.cluster}/${row.id}`
+
+/** Rows over clusters as lists take them. */
+export function fleetAnswer({ items, clusters, ...page }: FleetPageView): RowsAnswer & { items: readonly ShownRow[] } {
+  return { ...page, items: items.map((row) => ({ ...row, id: fleetId(row), rowId: row.id })), on: clusters }
+}
+
+/** The same, packed, with what is needed to unpack it elsewhere. @param body a FleetPageView as JSON */
+export async function packedFleetAnswer(body: Blob) {
+  const { items, ...page } = fleetAnswer(JSON.parse(await body.text()) as FleetPageView) // the hub's contract tests hold it to this
+  const answer: RowsAnswer = { ...page, items: packRows(items, countedColumns(page.source)) }
+  return { answer, names: namesOfPacked() }
+}
+
+/** What is read beside the page, and what comes back. */
+export interface ToRead {
+  readonly nth: number
+  readonly body: Blob
+}
+export type WasRead = { readonly nth: number } & (
+  | Awaited<ReturnType<typeof packedFleetAnswer>>
+  | { readonly failure: string }
+)
