@@ -245,7 +245,7 @@ export interface Client {
   /** Rows of a type over all clusters, or over these. */
   fleetRows(type: string, query?: FleetRowsQuery, signal?: AbortSignal): Promise<FleetPageView>
   /** The same answer, a FleetPageView as JSON: a long one is read where nobody waits for the thread. */
-  fleetRowsBody(type: string, query?: FleetRowsQuery, signal?: AbortSignal): Promise<Blob>
+  fleetRowsBody(type: string, query?: FleetRowsQuery, signal?: AbortSignal): Promise<ArrayBuffer>
   /** How many rows of a type have each value of some columns, over all clusters or these. */
   rowGroups(type: string, query: RowGroupsQuery, signal?: AbortSignal): Promise<RowGroupsView>
   rowsCsvUrl(cluster: string, type: string, query?: RowsPageQuery & CsvQuery): string
@@ -300,7 +300,7 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {}, on
     query: Query = {},
     signal?: AbortSignal,
     sent?: URLSearchParams | string,
-    read: 'json' | 'blob' = 'json',
+    read: 'json' | 'arrayBuffer' = 'json',
   ): Promise<T> {
     let response: Response
     try {
@@ -382,7 +382,7 @@ export function createClient({ baseUrl, fetch: request = fetch, headers = {}, on
       `${base}/api/v2/rows/${encodeURIComponent(type)}${queryText({ ...query, format: 'csv' })}`,
     fleetRows: (type, query, signal) => get(`/api/v2/rows/${encodeURIComponent(type)}`, { ...query }, signal),
     fleetRowsBody: (type, query, signal) =>
-      call('GET', `/api/v2/rows/${encodeURIComponent(type)}`, { ...query }, signal, undefined, 'blob'),
+      call('GET', `/api/v2/rows/${encodeURIComponent(type)}`, { ...query }, signal, undefined, 'arrayBuffer'),
     rowGroups: (type, query, signal) => get(`/api/v2/groups/${encodeURIComponent(type)}`, { ...query }, signal),
     rowsCsvUrl: (cluster, type, query) =>
       `${base}${inCluster(cluster, `types/${encodeURIComponent(type)}`)}${queryText({ ...query, format: 'csv' })}`,

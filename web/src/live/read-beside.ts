@@ -3,8 +3,7 @@ import { learnNames } from './packed-row.ts'
 import type { RowsAnswer } from './row-pages.ts'
 
 interface Waiting {
-  readonly body: Blob
-  readonly resolve: (answer: RowsAnswer | Promise<RowsAnswer>) => void
+  readonly resolve: (answer: RowsAnswer) => void
   readonly reject: (cause: unknown) => void
 }
 
@@ -16,18 +15,16 @@ let isBroken = false
 
 /**
  * Reads a long answer about rows in a worker: a thousand of them are half a million letters, and as objects, which are packed at once,
- * work for the garbage collector of whoever reads them. @param body a FleetPageView as JSON
+ * work for the garbage collector of whoever reads them. @param body a FleetPageView as JSON, which is gone then
  */
-export function readBeside(body: Blob): Promise<RowsAnswer> {
-  if (isBroken) return readHere(body)
+export async function readBeside(body: ArrayBuffer): Promise<RowsAnswer> {
+  if (isBroken) return packedFleetAnswer(body).answer
   worker ??= start()
   const nth = count++
-  const answer = new Promise<RowsAnswer>((resolve, reject) => waiting.set(nth, { body, resolve, reject }))
-  worker.postMessage({ nth, body } satisfies ToRead)
+  const answer = new Promise<RowsAnswer>((resolve, reject) => waiting.set(nth, { resolve, reject }))
+  worker.postMessage({ nth, body } satisfies ToRead, [body])
   return answer
 }
-
-const readHere = async (body: Blob): Promise<RowsAnswer> => (await packedFleetAnswer(body)).answer
 
 function start(): Worker {
   const started = new Worker(new URL('./rows-worker.ts', import.meta.url), { type: 'module' })
@@ -40,10 +37,10 @@ function start(): Worker {
       one?.resolve(data.answer)
     }
   }
-  // Its script cannot be had.
+  // Its script cannot be had: the next answers are read here.
   started.onerror = () => {
     isBroken = true
-    for (const { body, resolve } of waiting.values()) resolve(readHere(body))
+    for (const { reject } of waiting.values()) reject(new Error('the script that reads rows could not be loaded'))
     waiting.clear()
   }
   return started
