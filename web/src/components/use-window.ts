@@ -16,16 +16,18 @@ export function useWindow(
   lineHeight: number,
   question = '',
 ): { from: number; to: number } {
-  const [view, setView] = useState({ top: 0, height: 1200, leaps: 0 })
+  const [view, setView] = useState({ top: 0, height: 1200, leaps: 0, below: step })
   const look = useCallback(() => {
     const box = element.current
     if (!box) return
-    const top = Math.floor(box.scrollTop / lineHeight / step) * step * lineHeight
+    const { scrollTop } = box
+    const top = Math.floor(scrollTop / lineHeight / step) * step * lineHeight
     const height = box.clientHeight
     setView((before) => {
       if (before.top === top && before.height === height) return before
       const isLeap = Math.abs(top - before.top) > height + spare * lineHeight
-      return { top, height, leaps: before.leaps + (isLeap ? 1 : 0) }
+      if (!isLeap) return { top, height, leaps: before.leaps, below: step }
+      return { top: scrollTop, height, leaps: before.leaps + 1, below: 0 }
     })
   }, [element, lineHeight])
   useLayoutEffect(() => {
@@ -49,7 +51,7 @@ export function useWindow(
   const more = isDrawn ? spare : 1
   if (usePrinting()) return { from: 0, to: Math.min(count, printedAtMost) }
   const from = Math.max(0, Math.min(count, Math.floor(view.top / lineHeight) - more))
-  const to = Math.min(count, Math.ceil((view.top + view.height) / lineHeight) + more + step)
+  const to = Math.min(count, Math.ceil((view.top + view.height) / lineHeight) + more + view.below)
   return { from, to }
 }
 

@@ -92,11 +92,11 @@ export class RowPages {
     void this.#run()
   }
 
-  /** Refreshes; later, where what is loaded takes long to read and was just read: at most a tenth of the time is spent on it. */
+  /** Refreshes; later, where what is loaded takes long to read and was just read: at most a twentieth of the time is spent on it. */
   refreshInTurn(): void {
     if (this.#turn !== undefined) return
     const { at, tookMs } = this.#renewed
-    const waitMs = at + Math.max(tookMs * 9, this.#options.leastMs ?? 1000) - performance.now()
+    const waitMs = at + Math.max(tookMs * 19, this.#options.leastMs ?? 1000) - performance.now()
     if (waitMs <= 0) {
       this.refresh()
       return
