@@ -45,9 +45,7 @@ interface Request extends KubeObject {
 const hubs = memberHubsOfAllVersions.map((one) => ({ ...one, skip: noOcmAgent() ?? one.skip }))
 
 for (const hub of hubs)
-  describe(`the registration agent of Open Cluster Management at ${hub.title}`, { tags: hub.tags }, () =>
-    registers(hub),
-  )
+  describe(`the registration agent of Open Cluster Management at ${hub.title}`, () => registers(hub))
 
 /** OCM's own agent, unchanged, beside a hub of ours: what docs/guide/members.md says of it. */
 function registers({ open, skip }: (typeof hubs)[number]): void {
