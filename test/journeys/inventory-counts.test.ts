@@ -233,6 +233,24 @@ describe.skipIf(skip)(onPostgres(`an agent of ${ROWS} objects${skip ? ` (not run
     (KILLS + 1) * PATIENCE_MS,
   )
 
+  it(
+    'leaves what was written when the kinds are taken away, once no inventory has a sink, as the guide says',
+    async () => {
+      cluster.startAgent()
+      await allWritten()
+      const sinks = { databaseSinkRefs: [], snapshotSinkRefs: [], eventSinkRefs: [] }
+      for (const { metadata } of await cluster.kube.listAll(inventories, {}))
+        await cluster.kube.patch(inventories, metadata, { spec: sinks }, { kind: 'merge' })
+      await cluster.kubectl('delete kinv,kcinv,ktgt,kctgt -A --all --timeout=60s')
+      await cluster.kubectl('delete -k deploy/crds/kollect --timeout=60s')
+      expect(await cluster.kubectl('get crd -o name')).not.toContain('kollect.dev')
+      await cluster.agent.kill('SIGTERM')
+      expect((await cluster.written())?.rows).toBe(ROWS)
+      expect((await counted()).deleted).toBe(0)
+    },
+    PATIENCE_MS * 2,
+  )
+
   const rows = async () => {
     const found = await cluster.postgres.query<{ uid: string; name: string; attributes: Record<string, unknown> }>(
       "select uid, name, payload->'attributes' attributes from inventory",
