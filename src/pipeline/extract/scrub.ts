@@ -113,8 +113,8 @@ export class Scrubber {
     if (key === 'data' || key === 'stringData') {
       if (this.#holdsSecrets(map)) return this.#open.has(value) ? value : undefined
     }
-    if (key === 'items' && map.kind === 'SecretList' && Array.isArray(value))
-      for (const item of value) this.#items.add(item)
+    if (key === 'items' && map.kind === 'SecretList')
+      for (const item of Object.values(value as Fields)) this.#items.add(item)
     if (key === 'metadata' && map !== this.#root && this.#holdsSecrets(map)) this.#hide(value)
     if (this.#hidden.size > 0 && this.#hidden.has(parent)) {
       // It is the Secret once more, whatever its text looks like.

@@ -17,6 +17,9 @@ const KEYS = [
   'ssh',
   'shared',
   'hmac',
+  'auth',
+  'nonce',
+  'loggedin',
 ]
 /** Plurals of those that also count and refer: what stands there decides. */
 const SEVERAL: readonly string[] = ['secrets', 'tokens', ...KEYS.map((key) => `${key}keys`)]
@@ -24,7 +27,7 @@ const SEVERAL: readonly string[] = ['secrets', 'tokens', ...KEYS.map((key) => `$
 const HARMLESS =
   /(?:public[-_. ]?key[-_. ]?data|(?:max|min|num|total|count|input|output|prompt|completion|context|new|stop)[-_. ]?tokens|(?:pull|external|sealed)[-_. ]?secrets)$/i
 /** Too short to end other words: only as a word of their own, as in DB_PASS and dbPass. */
-const SHORT = /(?:^|[^A-Za-z])(?:pass|pw|psw|psk|PASS|PW|PSW|PSK)$|[a-z0-9](?:Pass|Pw|Psk)$/
+const SHORT = /(?:^|[^A-Za-z])(?:pass|pw|psw|psk|salt|PASS|PW|PSW|PSK|SALT)$|[a-z0-9](?:Pass|Pw|Psk|Salt)$/
 /** A file called password.txt holds one. */
 const ENDING = /\.(?:txt|env|conf|cfg|ini)$/i
 /** Which of several it is: PASSWORD_1, DB_PASSWORD_OLD. */
@@ -112,7 +115,8 @@ export function sourceOfNames(more: readonly string[] = [], onlyMore = false): s
     'pass(?:word|wd|phrase)?s?(?:[-_. ]?hash)?',
     ...[
       'pwds?',
-      '(?<![a-z])p(?:w|sk)',
+      '(?<![a-z])(?:p(?:w|sk)|salt)',
+      'logged_in_key',
       'secrets?',
       'tokens?',
       'credentials?',

@@ -17,8 +17,8 @@ const MAX_KEY = 128
 /** Of such lines at most: else each name would look at all of them. */
 const MAX_NEUTRAL = 64
 
-/** Anchors and tags of YAML. */
-const PROPERTIES = /[ \t]*(?:[!&][^\s,;[\]{}"']{0,128}(?:[ \t]+|(?=\r?\n)))*/y
+/** Anchors and tags of YAML, comments of JSON. */
+const PROPERTIES = /[ \t]*(?:(?:[!&][^\s,;[\]{}"']{0,256}|\/\*[^*]{0,256}\*\/)(?:[ \t]+|(?=\r?\n)))*/y
 const BLOCK = /[|>][-+0-9]{0,2}[ \t]*(?:#[^\n]*)?\r?(?=\n|$)/y
 const EMPTY = /[ \t]*\r?(?=\n)/y
 const QUOTE = /(\\*)(["'`])/y
@@ -177,7 +177,7 @@ export class TextValues {
 
   #endOfPlain(at: number, place: Place): number {
     const text = this.#text
-    const end = this.#endOfContinued(at)
+    const end = this.#endOfLines(at)
     const line = text.slice(at, end).trimEnd()
     if (line === '') return end
     HEREDOC.lastIndex = 0
@@ -198,6 +198,41 @@ export class TextValues {
       else if (']})'.includes(this.#text[i] as string)) open.pop()
     }
     return open[0]
+  }
+
+  /** The end of a line, or of a later one, where a quoted value begins on the one and ends on the other. */
+  #endOfLines(at: number): number {
+    let end = this.#endOfContinued(at)
+    for (let from = this.#behindOpenQuote(at, end); from !== undefined; from = this.#behindOpenQuote(from, end))
+      end = this.#endOfContinued(from)
+    return end
+  }
+
+  /** Behind the quote that closes, on a later line, what opens on this one behind "=", ":" and the like. */
+  #behindOpenQuote(at: number, end: number): number | undefined {
+    const text = this.#text
+    let isValue = false
+    for (let i = at; i < end; i++) {
+      const letter = text[i] as string
+      if (letter === '#' && /\s/.test(text[i - 1] ?? ' ')) return undefined
+      if (isValue && '"\'`'.includes(letter)) {
+        const quote = text.startsWith(letter.repeat(3), i) && letter !== '`' ? letter.repeat(3) : letter
+        const close = this.#closing(quote, i + quote.length)
+        if (close >= end) return Math.min(close + quote.length, text.length)
+        i = close + quote.length - 1
+      }
+      isValue = '=:([{,'.includes(letter) || (isValue && (letter === ' ' || letter === '\t'))
+    }
+    return undefined
+  }
+
+  #closing(quote: string, from: number): number {
+    for (let i = this.#text.indexOf(quote, from); i !== -1; i = this.#text.indexOf(quote, i + 1)) {
+      let run = 0
+      while (this.#text[i - 1 - run] === '\\' && run < i - from) run++
+      if (run % 2 === 0 || quote === "'") return i
+    }
+    return this.#text.length
   }
 
   /** The end of a line and of those that a backslash at its end goes on with. */
