@@ -110,11 +110,11 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
     return { ...row, observedAt, measuredAt, filtered: seen?.filtered ?? false }
   })
   const isOfAll = clusters.chosen.length === clusters.all.length
-  const unread = [...on.values()].flatMap(({ cluster, part: { outcome, message } }) =>
+  const unread = [...on.values()].flatMap(({ cluster, part: { outcome, message, freshness } }) =>
     // What a kind of cluster does not have is no news about it, but to who asks for that.
     outcome === 'complete' || (outcome === 'absent' && (rows.length > 0 || isOfAll))
       ? []
-      : [unreadWords(type.type, { cluster, outcome, message })],
+      : [unreadWords(type.type, { cluster, outcome, message, freshness })],
   )
   const inSet = wish.set === undefined ? '' : ` in the set ${wish.set}`
   const none = isOfFleet ? `no ${type.type}${inSet} that you may see` : emptyNote(type.type, clusters)
@@ -128,10 +128,13 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
   return { kind, rows, on: [...on.values()], notes, asked: streamed }
 }
 
-const unreadWords = (
+function unreadWords(
   type: string,
-  { cluster, outcome, message }: Pick<RowsAgeView, 'cluster' | 'outcome' | 'message'>,
-) => `${cluster && `${cluster}: `}${type} are ${outcome}: ${message}`
+  { cluster, outcome, message, freshness }: Pick<RowsAgeView, 'cluster' | 'outcome' | 'message' | 'freshness'>,
+): string {
+  const at = outcome === 'unreachable' && freshness ? new Date(freshness.observedAt).toISOString() : undefined
+  return `${cluster && `${cluster}: `}${type} are ${at ? `as of ${at.slice(0, 19)}Z` : outcome}: ${message}`
+}
 
 /** What is not known now of the rows that a stream holds, by cluster ('': of the fleet). What a cluster does not have is no news. */
 export const unreadNotes = (type: string, { ages }: HeldRows): ReadonlyMap<string, string> =>

@@ -52,11 +52,11 @@ export function hearJudged(
     async (signal) => {
       await using marks = marksOn(connection)
       while (!signal.aborted) {
-        // Where Redis does not answer nobody is known to judge: the manager needs it for that.
-        const leftMs = await marks.leftMs(KEY).catch(() => undefined)
-        if (leftMs !== undefined) judged = before(Math.max(0, heldMs - leftMs))
-        isKnown = true
-        await systemClock.sleep(everyMs, signal).catch(() => undefined)
+        const leftMs = await marks.leftMs(KEY).catch(() => 'unanswered' as const)
+        if (typeof leftMs === 'number') judged = before(Math.max(0, heldMs - leftMs))
+        // Where Redis does not answer nobody is known to judge, as the manager needs it for that; at the start it is only not asked yet.
+        isKnown ||= leftMs !== 'unanswered' || steadyClock.now() - judged.steady > patienceMs
+        await systemClock.sleep(isKnown ? everyMs : Math.min(everyMs, 200), signal).catch(() => undefined)
       }
     },
     logger,
