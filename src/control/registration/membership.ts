@@ -54,6 +54,9 @@ export interface MembershipOptions {
   readonly logger: Logger
 }
 
+const counted = (objects: readonly unknown[], what: string): string =>
+  `${objects.length} ${what}${objects.length === 1 ? '' : 's'}`
+
 const FIELD_MANAGER = 'clusterpulse-registration'
 const LOOK_AGAIN_MS = seconds(2)
 const FORCED_MS = 100
@@ -185,7 +188,7 @@ export class MembershipReconciler implements Reconciler {
       const next = force
         ? `${why}, so the hub does not wait for it, and what they applied there stays`
         : `${this.#waitsUntil(member)}; to wait no more: clusterpulse deny ${name}`
-      const message = `${addOns.length} add-ons and ${works.length} works are to be cleaned up by the agent; ${next}`
+      const message = `${counted(addOns, 'add-on')} and ${counted(works, 'work')} are to be cleaned up on the member; ${next}`
       await this.#say(
         member,
         [{ type: CONDITIONS.deleting, status: 'False', reason: 'ResourceRemaining', message }],
@@ -214,20 +217,29 @@ export class MembershipReconciler implements Reconciler {
   #whyNotWaitedFor(member: ManagedCluster): string | undefined {
     if (member.spec?.hubAcceptsClient !== true) return 'it is denied'
     if (conditionOf(member, CONDITIONS.joined)?.status !== 'True') return 'it never joined'
-    const isHere = conditionOf(member, CONDITIONS.available)?.status === 'True'
-    if (isHere && this.#transportOf(member) === 'api') return undefined
-    const { clock, removalPatienceMs } = this.#options
-    const since = Date.parse(member.metadata.deletionTimestamp ?? '')
-    if (clock.now() - since < removalPatienceMs) return undefined
+    const { isHere, untilMs } = this.#waiting(member)
+    if (untilMs === undefined || this.#options.clock.now() < untilMs) return undefined
     return isHere ? 'its agent applies no works, and no other one cleaned up' : 'it is away'
   }
 
-  /** How long that is waited for. */
+  /** How long that is waited for, in words. */
   #waitsUntil(member: ManagedCluster): string {
-    if (conditionOf(member, CONDITIONS.available)?.status === 'True' && this.#transportOf(member) === 'api')
-      return 'it is here, and is waited for as long as it takes'
-    const untilMs = Date.parse(member.metadata.deletionTimestamp ?? '') + this.#options.removalPatienceMs
-    return `the hub waits for that until ${new Date(untilMs).toISOString().slice(0, 19)}Z, and lets go of them then`
+    const { isHere, untilMs } = this.#waiting(member)
+    if (untilMs === undefined) return 'its agent is here, and is waited for as long as it takes'
+    const until = `the hub waits for that until ${new Date(untilMs).toISOString().slice(0, 19)}Z, and lets go of them then`
+    return isHere ? `its agent applies none, so that another one must: ${until}` : `it is away: ${until}`
+  }
+
+  /** @returns until when it is waited for, ms: from its deletion, or from when it went away after that; undefined: as long as it takes */
+  #waiting(member: ManagedCluster): { readonly isHere: boolean; readonly untilMs: number | undefined } {
+    const available = conditionOf(member, CONDITIONS.available)
+    // One that tells of trouble of its cluster is here.
+    const isHere = available?.status === 'True' || available?.status === 'False'
+    if (isHere && this.#transportOf(member) === 'api') return { isHere, untilMs: undefined }
+    const deletedMs = Date.parse(member.metadata.deletionTimestamp ?? '')
+    const awayMs = isHere ? Number.NaN : Date.parse(available?.lastTransitionTime ?? '')
+    const sinceMs = awayMs > deletedMs ? awayMs : deletedMs
+    return { isHere, untilMs: sinceMs + this.#options.removalPatienceMs }
   }
 
   async #remaining(resource: Resource, namespace: string, signal: AbortSignal): Promise<readonly KubeObject[]> {

@@ -562,6 +562,34 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     expect(await exists(api, manifestWorks, 'w', 'never')).toBe(false)
   })
 
+  it.skipIf(skip)(
+    'one with an agent of OCM that goes away while it cleans up is waited for from then on, and says until when',
+    async () => {
+      const name = 'goes-away'
+      await hub.stop()
+      hub = await aHub(api, { removalPatienceMs: 4000 })
+      await aMember(api, name, { transport: 'api' })
+      await until(async () => expect(await said(api, name, CONDITIONS.accepted)).toMatch(/^True/))
+      await there(api, name)
+      await api.kube.create(manifestWorks, aWork(name, 'kept'))
+      await api.kube.delete(managedClusters, { name })
+      const words = async () =>
+        (await memberOf(api, name)).status?.conditions?.find(({ type }) => type === CONDITIONS.deleting)?.message
+      await until(async () =>
+        expect(await words()).toMatch(/^0 add-ons and 1 work .* as long as it takes; .*deny goes-away$/),
+      )
+      await new Promise((resolve) => setTimeout(resolve, 5000)) // longer than one that is away is waited for
+      await there(api, name, 'Unknown')
+      await until(async () => expect(await words()).toMatch(/it is away: the hub waits for that until \d{4}-.*Z, and/))
+      expect(await exists(api, manifestWorks, 'kept', name)).toBe(true)
+      await until(async () => expect(await exists(api, managedClusters, name)).toBe(false))
+      expect(await exists(api, manifestWorks, 'kept', name)).toBe(false)
+      await hub.stop()
+      hub = await aHub(api)
+    },
+    60_000,
+  )
+
   it.skipIf(skip).each([
     ['is away', 'away', 'Unknown'],
     ['is here, and ends no works', 'unserved', 'True'],
@@ -728,7 +756,7 @@ async function there(api: TestApi, name: string, available: 'True' | 'Unknown' =
     lastTransitionTime: now,
   })
   const conditions = [
-    ...(status?.conditions ?? []),
+    ...(status?.conditions ?? []).filter(({ type }) => type !== CONDITIONS.joined && type !== CONDITIONS.available),
     condition(CONDITIONS.joined),
     condition(CONDITIONS.available, available),
   ]
