@@ -553,10 +553,8 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     expect(values.get('{"cluster":"east"}')).toBe('1.5')
   })
 
-  // The words are those of src/control/connections/agent-installer.test.ts, how a source tells them of its reconciler.
   it('names in a source what the hub may not let its agent read, also after a restart as two, and no more once it may', {
     timeout: 300_000,
-    tags: ['again'],
   }, async () => {
     const declareSource = (name: string, kind: string) =>
       kube.create(metricSources, {
