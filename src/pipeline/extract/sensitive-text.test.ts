@@ -258,6 +258,7 @@ describe('a text', () => {
     ...[
       'docker-pullable://registry:5000/web@sha256:0123',
       'https://registry.example.com:5000/v2/',
+      'see http://auth:8080/login and https://vault-token:8200, then go on',
       'registry.example.com/auth/web:1.2',
       'secretName',
       'passwordless login is on',

@@ -93,6 +93,9 @@ const NEXT_SECTION = /\n[ \t]*\[/g
 const BLOCK_OF_HCL =
   /(?<=^|\n)[ \t]{0,64}(?:credentials?|secrets?|tokens?|passwords?)(?:[ \t]{1,8}"[^"\n]{0,128}")?[ \t]{1,8}\{/gi
 
+/** Of an address without a password. */
+const PORT = /^\d{1,5}(?=[/?#\s"'`<>,;)\]}]|$)(?![^\s"'<>]*@)/
+
 const IN_LINE: Place = { column: 0, isKey: false, isInFlow: true }
 
 type Span = readonly [start: number, end: number]
@@ -305,9 +308,9 @@ function isHarmlessHere(text: string, match: RegExpExecArray, end: number): bool
   let from = match.index
   while (from > 0 && match.index - from < 64 && /[\w.-]/.test(text[from - 1] as string)) from--
   if (isHarmless(text.slice(from, match.index) + name)) return true
-  return (
-    /(?:secret|token|key)s$/i.test(name) && textCountsOrRefers(text.slice(match.index + match[0].length, end).trim())
-  )
+  const behind = match.index + match[0].length
+  if (text.startsWith('//', from - 2) && PORT.test(text.slice(behind, behind + MAX_BEFORE))) return true
+  return /(?:secret|token|key)s$/i.test(name) && textCountsOrRefers(text.slice(behind, end).trim())
 }
 
 /** Where the value of `? name` begins in YAML: with the colon on a line of its own. */

@@ -15,6 +15,15 @@ describe('a secret is not shown', () => {
     `c = { password = 1, secret = """abc\n${SECRET}""" }`,
     `PASSWORD=$A SECRET="abc\n${SECRET}" run`,
     `export PASSWORD=$1; export A="b\nc"; export TOKEN='abc\n${SECRET}'`,
+    // Texts that are put together over lines.
+    `f("password", "a" +\n  "${SECRET}")`,
+    `String password = "a"\n    + "b"\n    + "${SECRET}";`,
+    `$password = 'a' .\n  '${SECRET}';`,
+    `password = "a" || "b" +\n "c" +\n "${SECRET}"`,
+    `connect('x', password, 1); setToken("token", "a"\n  + "${SECRET}")`,
+    `https://auth:8080/${SECRET}@db`,
+    // A heredoc that holds its own last word, deeper indented.
+    `PASSWORD=$(cat <<EOF\na\n  EOF\n${SECRET}\nEOF\n)`,
     // Entries, whatever stands between name and value.
     `- name: DB_PASSWORD\n  tags:\n  - a\n  - b\n  value: ${SECRET}`,
     `- {name: DB_PASSWORD, meta: {a: b}, value: ${SECRET}}`,

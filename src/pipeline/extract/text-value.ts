@@ -23,13 +23,17 @@ const BLOCK = /[|>][-+0-9]{0,2}[ \t]*(?:#[^\n]*)?\r?(?=\n|$)/y
 const EMPTY = /[ \t]*\r?(?=\n)/y
 const QUOTE = /(\\*)(["'`])/y
 const TRIPLE = /"""|'''/y
-const HEREDOC = /<<[-~]?[ \t]*["']?([A-Za-z_]\w{0,64})/g
+const HEREDOC = /<<([-~]?)[ \t]*["']?([A-Za-z_]\w{0,64})/g
 /** What may stand right behind a value. */
 const BEHIND = /[\s,;:}\])&|]|$/y
 const BEHIND_ESCAPED = /[\s,;:}\])&|\\"'`]|$/y
 const BEHIND_BRACKET = /[ \t]*[,;]?[ \t]*(?:\r?\n|$)|[ \t]+(?:#|\/[/*])/y
 /** Further pieces of a text that is put together. */
-const JOINED = /[ \t]*(?:[+.~][ \t\r\n]*["'`\w$(]|\\\r?(?:\n|$))/y
+const JOINED =
+  /[ \t]*(?:[+.~][ \t\r\n]*["'`\w$(]|(?:&|\|\|)[ \t\r\n]*["'`]|\\\r?(?:\n|$)|\r?\n[ \t]{0,200}(?:[+.~&]|\|\|)[ \t]{0,8}["'`])/y
+/** The end of a line whose text goes on with the next: what joins them stands at its end, or before the quote of the next. */
+const JOINED_LINES =
+  /(?<=["'`][ \t]{0,8}(?:[+.~&]|\|\|)[ \t]{0,8}\r?)\n[ \t]{0,200}["'`\w$(]|\n[ \t]{0,200}(?:[+.~&]|\|\|)[ \t]{0,8}["'`]/y
 /** A line that is not indented deeper, and yet ends nothing: empty, a comment, an action of a template. */
 const NEUTRAL = /^\s*(?:$|#|\{\{)/
 /** The line behind a name without a value begins another, or ends what it stood in. */
@@ -181,8 +185,8 @@ export class TextValues {
     const line = text.slice(at, end).trimEnd()
     if (line === '') return end
     HEREDOC.lastIndex = 0
-    const heredoc = HEREDOC.exec(line)?.[1]
-    if (heredoc !== undefined) return this.#behindHeredoc(heredoc, end)
+    const [, dash, word] = HEREDOC.exec(line) ?? []
+    if (word !== undefined) return this.#behindHeredoc(word, end, dash === '' ? place.column : undefined)
     if ('[{(,'.includes(line.slice(-1))) {
       const open = this.#openBracket(at, end)
       if (open !== undefined) return this.#endOfLine(this.#behindBrackets(open))
@@ -235,20 +239,25 @@ export class TextValues {
     return this.#text.length
   }
 
-  /** The end of a line and of those that a backslash at its end goes on with. */
+  /** The end of a line and of those that go on with it: behind a backslash, or what joins texts. */
   #endOfContinued(at: number): number {
     for (let end = this.#endOfLine(at); ; end = this.#endOfLine(end + 1)) {
       let last = this.#text[end - 1] === '\r' ? end - 2 : end - 1
       let run = 0
       for (; last >= at && this.#text[last] === '\\'; last--) run++
-      if (run % 2 === 0 || end >= this.#text.length) return end
+      JOINED_LINES.lastIndex = end
+      if ((run % 2 === 0 && !JOINED_LINES.test(this.#text)) || end >= this.#text.length) return end
     }
   }
 
-  #behindHeredoc(word: string, from: number): number {
-    const end = new RegExp(String.raw`^[ \t]*${word}\b[^\n]*`, 'gm')
-    end.lastIndex = from
-    return end.test(this.#text) ? end.lastIndex : this.#text.length
+  /** @param column the last line of it is not indented deeper, where one is not */
+  #behindHeredoc(word: string, from: number, column?: number): number {
+    const last = (indent: string) => {
+      const end = new RegExp(String.raw`^[ \t]${indent}${word}\b[^\n]*`, 'gm')
+      end.lastIndex = from
+      return end.test(this.#text) ? end.lastIndex : undefined
+    }
+    return (column === undefined ? undefined : last(`{0,${column}}`)) ?? last('*') ?? this.#text.length
   }
 
   #endOfNextLines(at: number, none: number, place: Place): number {
