@@ -63,6 +63,11 @@ export function collectionSettings(read: ConfigReader): CollectionSettings {
   const watchNamespaces = read.list('WATCH_NAMESPACES', {
     meaning: 'only these namespaces are ever read for inventory, whatever targets say; without it all of them',
   })
+  const strange = watchNamespaces.filter((name) => !/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name))
+  if (strange.length > 0)
+    read.fault(
+      `WATCH_NAMESPACES takes whole names of namespaces, which ${strange.map((one) => `"${one}"`).join(', ')} cannot be`,
+    )
   const tenantMode = isTenantMode(read)
   if (tenantMode && watchNamespaces.length === 0)
     read.fault('TENANT_MODE is true and WATCH_NAMESPACES is not set: name the namespaces that the agent has rights in')

@@ -49,6 +49,8 @@ describe('the configuration of the agent', () => {
     const tenant = { TENANT_MODE: 'true', WATCH_NAMESPACES: 'team-a,team-b' }
     expect(read(tenant).inventory).toMatchObject({ tenantMode: true, watchNamespaces: ['team-a', 'team-b'] })
     expect(faults({ CLUSTER_NAME: 'west', TENANT_MODE: 'true' })).toMatch(/WATCH_NAMESPACES is not set/)
+    const strange = { CLUSTER_NAME: 'west', WATCH_NAMESPACES: 'TEAM-B, *,team-a' }
+    expect(faults(strange)).toMatch(/whole names of namespaces, which "TEAM-B", "\*" cannot be/)
   })
 
   it('serves its inventory to nobody, and where it is told to only to whom the cluster knows', () => {

@@ -14,7 +14,11 @@ const ceiling = {
   ),
   allowedNamespaces: Type.Optional(Names('namespace', 'only these namespaces; empty: no limit')),
   deniedNamespaces: Type.Optional(Names('namespace', 'never these namespaces, whatever a target says')),
-  minExportInterval: Type.Optional(Duration('no interval of an export is shorter, 0s to 24h')),
+  minExportInterval: Type.Optional(
+    Duration(
+      'floor of exportMinInterval, and of snapshotWindow for git and object stores, 0s to 24h; databases and events follow changes at once',
+    ),
+  ),
   snapshotSinkRefs: sinks('snapshot'),
   databaseSinkRefs: sinks('database'),
   eventSinkRefs: sinks('event'),

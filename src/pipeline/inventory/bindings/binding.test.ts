@@ -389,6 +389,27 @@ describe('bindings of an inventory', () => {
     expect(world.places.one.taken.map(({ delivery }) => delivery.isLook)).toEqual([false])
   })
 
+  it('are held back by the floor of a scope where they are written as a whole, and never where they follow changes', () => {
+    const spec = {
+      snapshotSinkRefs: ['one', { name: 'quick', snapshotWindow: '1s' }],
+      databaseSinkRefs: [{ name: 'two', exportMinInterval: '0s' }],
+      eventSinkRefs: ['three'],
+    }
+    const find = () => ({ kind: 'blocked', blocked: { reason: '', message: '', errorClass: 'terminal' } }) as const
+    const ceilings = [
+      { name: 'a', minExportInterval: '90s' },
+      { name: 'b', minExportInterval: '10s' },
+    ]
+    const plans = planBindings({ spec, namespace: 'team-a', ceilings, maxExportBytes: 1, find })
+    const paces = Object.fromEntries(plans.map(({ name, pace }) => [name, pace]))
+    expect(paces).toMatchObject({
+      'snapshot/one': { windowMs: 90_000 },
+      'snapshot/quick': { windowMs: 90_000 },
+      'database/two': { windowMs: 0, heartbeatMs: 90_000 },
+      'event/three': { windowMs: 0 },
+    })
+  })
+
   it('say in a look that all of it stands there, also while the same is read anew', async () => {
     const world = new World()
     world.rows.put([aRow('a')])

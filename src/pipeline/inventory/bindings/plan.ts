@@ -151,7 +151,10 @@ function denialOf(
   return undefined
 }
 
-/** The first that says something counts: the reference, the sink, the inventory. Scopes raise the interval, also one of zero. */
+/**
+ * The first that says something counts: the reference, the sink, the inventory. Scopes raise the interval, also one of zero, and the
+ * window of what is written as a whole.
+ */
 function paceOf(
   family: SinkFamily,
   ref: SinkRef,
@@ -163,7 +166,8 @@ function paceOf(
     msOf(ref[field]) ?? msOf(sink?.[field]) ?? msOf(spec[field])
   const floorMs = Math.max(0, ...ceilings.map(({ minExportInterval }) => msOf(minExportInterval) ?? 0))
   const intervalMs = Math.max(first('exportMinInterval') ?? DEFAULT_INTERVAL_MS, floorMs)
-  const windowMs = first('snapshotWindow') ?? (family === 'snapshot' ? SNAPSHOT_WINDOW_MS : 0)
+  const isSnapshot = family === 'snapshot'
+  const windowMs = Math.max(first('snapshotWindow') ?? (isSnapshot ? SNAPSHOT_WINDOW_MS : 0), isSnapshot ? floorMs : 0)
   if (family !== 'database') return { windowMs, heartbeatMs: LOOK_MS[family] }
   return { windowMs, heartbeatMs: intervalMs > 0 ? Math.max(intervalMs, HEARTBEAT_FLOOR_MS) : undefined }
 }
