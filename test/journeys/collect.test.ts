@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { lstat, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -239,6 +240,34 @@ describe('collect', () => {
     const { status } = await run({ output: into, format: 'yaml' })
     expect([status, (await readdir(into)).sort()]).toEqual([0, ['prod-a.yaml', 'prod-b.yaml']])
     expect(await readFile(join(into, 'prod-b.yaml'), 'utf8')).toMatch(/^- cluster: prod-b\n {2}targetNamespace: shop\n/)
+  })
+
+  it('writes to a pipe, and to what a link leads to, and puts no file in their place', async () => {
+    const [pipe, link, file] = ['pipe', 'link', 'led-to'].map((name) => join(folder, name)) as [string, string, string]
+    execFileSync('mkfifo', [pipe])
+    const reader = readFile(pipe, 'utf8')
+    expect((await run({ output: pipe })).status).toBe(0)
+    expect((await reader).split('\n').filter((line) => line !== '')).toHaveLength(6)
+    expect((await lstat(pipe)).isFIFO()).toBe(true)
+
+    await writeFile(file, '')
+    await symlink(file, link)
+    expect((await run({ output: link })).status).toBe(0)
+    expect((await lstat(link)).isSymbolicLink()).toBe(true)
+    expect(await readFile(file, 'utf8')).toContain('prod-b')
+  })
+
+  it('says that it cannot write, with status 2, and after what it read', async () => {
+    const file = join(folder, 'a-file')
+    await writeFile(file, '')
+    for (const output of ['/dev/full', '/proc/nobody/', join(file, 'in-it')]) {
+      const { status, notes, text } = await run({ output })
+      expect([status, notes.join('\n'), text]).toEqual([
+        2,
+        expect.stringContaining(`nothing more is written to ${output}: `),
+        expect.stringContaining('prod-a'),
+      ])
+    }
   })
 
   it('writes nothing as a dry run', async () => {

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
 import { type Declarations, declarationsOf, type TargetResult } from '#inventory'
@@ -11,6 +11,7 @@ import { chooseContexts, isGlob } from './collect-contexts.ts'
 import { collectedOf, fileOf, written } from './collect-output.ts'
 import type { CollectFormat } from './collect-words.ts'
 import { table } from './format.ts'
+import { makeFolder } from './make-folder.ts'
 import { printable } from './terminal.ts'
 import { judged, printedFinding } from './validate.ts'
 
@@ -74,11 +75,18 @@ async function collected(options: CollectOptions, ways: CollectWays): Promise<Co
   )
   ways.signal.throwIfAborted()
   const asList = contexts.length > 1 || contexts.some(isGlob)
-  const wrote = await write(results, options, asList, exportedAt, ways)
-  return {
-    text: summary(results),
-    notes: [...results.flatMap(notesOf), ...wrote],
-    status: Math.max(...results.map(statusOf)) as 0 | 1 | 2,
+  const told = { text: summary(results), notes: results.flatMap(notesOf) }
+  try {
+    const wrote = await write(results, options, asList, exportedAt, ways)
+    return {
+      ...told,
+      notes: [...told.notes, ...wrote],
+      status: Math.max(...results.map(statusOf)) as 0 | 1 | 2,
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
+    return { ...told, notes: [...told.notes, `nothing more is written to ${options.output}: ${message}`], status: 2 }
   }
 }
 
@@ -134,12 +142,19 @@ async function write(
     return []
   }
   if (!isFolder(output)) {
-    await writeWhole(output, written(format, clusters, asList))
+    await writeOutput(output, written(format, clusters, asList))
     return [`${count} rows written to ${output}`]
   }
-  await mkdir(output, { recursive: true })
-  for (const one of read) await writeWhole(join(output, fileOf(one.cluster, format)), written(format, [one], false))
+  makeFolder(output)
+  for (const one of read) await writeOutput(join(output, fileOf(one.cluster, format)), written(format, [one], false))
   return [`${count} rows written to ${read.length} files in ${output}`]
+}
+
+/** What a link leads to is replaced, and no device or pipe is: it is written to. */
+async function writeOutput(path: string, text: string): Promise<void> {
+  const there = statSync(path, { throwIfNoEntry: false })
+  if (there && !there.isFile()) return writeFile(path, text)
+  await writeWhole(there ? await realpath(path) : path, text)
 }
 
 const isFolder = (path: string): boolean =>

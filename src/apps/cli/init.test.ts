@@ -201,6 +201,9 @@ describe('init', () => {
     await expect(begun({ ...other, namespace: 'Team A' })).rejects.toThrow('includedNamespaces[0] is "Team A"')
     await expect(begun({ ...other, sink: 'git', endpoint: 'nonsense' })).rejects.toThrow('sink.yaml: spec.endpoint')
     await expect(begun({ ...other, kind: 'thing' })).rejects.toThrow('is no kind that is known by its name')
+    await expect(begun({ folder: '/proc/nobody/makes/this' })).rejects.toThrow(
+      '/proc/nobody/makes/this cannot be written',
+    )
     expect(readdirSync(home)).toEqual(['collect-config'])
   })
 })

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { type Fault, KOLLECT_API_VERSION, type KollectKnown, kollectFaults } from '#kinds'
@@ -15,6 +15,7 @@ import { configReader } from '#runtime'
 import { inventoryKnown } from '../inventory-config.ts'
 import { endpoints, type StartFile, type StartObject, startFiles } from './init-manifests.ts'
 import { attributesOf, KIND_WORDS, kindOf, sampleOf } from './init-sample.ts'
+import { makeFolder } from './make-folder.ts'
 import { ManifestError } from './manifest-files.ts'
 import { type SinkWord, sinkWords } from './sink-words.ts'
 
@@ -75,9 +76,13 @@ export async function init(
     notes.push(...(await replaced(kube, files, signal)))
   } else notes.push('no kubeconfig was found: the values are what such objects usually have')
   checkAnswers(files, options)
-  mkdirSync(folder, { recursive: true })
-  // Credentials are written into one of them.
-  for (const { name, text } of files) writeFileSync(join(folder, name), text, { flag: 'wx', mode: 0o600 })
+  try {
+    makeFolder(folder)
+    // Credentials are written into one of them.
+    for (const { name, text } of files) writeFileSync(join(folder, name), text, { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    throw new ManifestError(`${folder} cannot be written: ${(error as Error).message}`)
+  }
   const written = files.map(({ name }) => join(folder, name)).join('\n')
   const secret = sink === 'none' ? '' : `put your credentials into ${join(folder, 'secret.yaml')}, then `
   const next = `Next: ${secret}clusterpulse validate ${folder}`

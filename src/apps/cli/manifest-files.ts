@@ -43,10 +43,19 @@ export function yamlOf(path: string, text: string): unknown[] {
   return [...parseAllDocuments(text, { uniqueKeys: true, logLevel: 'silent', lineCounter: lines })].map((document) => {
     const [fault] = document.errors
     if (fault) throw new ManifestError(`${path}: ${fault.message.split('\n', 1)[0]?.replace(/:$/, '')}`)
-    const value = document.toJS({ maxAliasCount: 100 }) as unknown
+    const value = plainOf(document, path)
     if (typeof value === 'object' && value !== null) origins.set(value, { file: path, text, document, lines, path: [] })
     return value
   })
+}
+
+function plainOf(document: Document, path: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 })
+  } catch (error) {
+    // Aliases without end, or to nothing, or deeper than the stack.
+    throw new ManifestError(`${path}: ${(error as Error).message}: write out what its aliases stand for`)
+  }
 }
 
 /** The first document of a YAML file. @throws ManifestError with file, line and column */

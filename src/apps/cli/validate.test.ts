@@ -35,6 +35,18 @@ describe('validate', () => {
     expect(text).toMatch(/^\d+ objects of inventory; 0 faults; \d+ objects of other kinds not looked at$/)
   })
 
+  it('says of aliases that grow without end where they stand, and looks at the other files', () => {
+    const laugh = `a0: &a0 [x, x]\n${Array.from({ length: 12 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`)}]\n`).join('')}`
+    write('a-laugh.yaml', laugh)
+    write('b-lost.yaml', 'a: *nothing\n')
+    write('c.yaml', object('KollectTarget', 'UPPER', '{}'))
+    const { status, text } = judged([folder])
+    expect(status).toBe(2)
+    expect(text).toMatch(/a-laugh\.yaml: .*alias.*write out/)
+    expect(text).toMatch(/b-lost\.yaml: .*nothing/)
+    expect(text).toMatch(/c\.yaml:.*KollectTarget/)
+  })
+
   it('names every fault with file, place, document, object and path', () => {
     const file = write(
       'all.yaml',

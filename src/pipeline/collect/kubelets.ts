@@ -56,7 +56,7 @@ const SWEEP_MS = seconds(8)
 /** A kubelet measures disks no more often, whoever looks. */
 const RESOLUTION_MS = seconds(15)
 const NODES_KEPT_MS = minutes(1)
-/** What was told longer ago is not known any more. */
+/** What was told longer ago, by a kubelet whose turn did not come since, is not known any more. */
 const KEPT_MS = minutes(5)
 
 interface Told {
@@ -141,6 +141,8 @@ export class Kubelets {
       this.#faults.delete(name)
     } catch (error) {
       if (signal.aborted) return
+      // What was told before would be shown as of now.
+      this.#told.delete(name)
       const said = saidOf(error)
       if (isKubeError(error, 'forbidden') || isKubeError(error, 'unauthorized'))
         this.#refusal = { namespace: '', ...said, code: 'kubelet_forbidden', message: this.#whyRefused(said.message) }
@@ -161,7 +163,7 @@ export class Kubelets {
     const now = this.#clock.now()
     const nodes = new Map<string, NodeDisk>()
     const pods = new Map<string, number>()
-    for (const [name, told] of this.#told) {
+    for (const [name, told] of this.#refusal ? [] : this.#told) {
       if (now - told.at > KEPT_MS) continue
       nodes.set(name, told.disk)
       for (const [id, usedBytes] of told.pods) pods.set(id, usedBytes)

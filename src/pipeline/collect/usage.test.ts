@@ -132,6 +132,31 @@ describe('what nodes use', () => {
     expect(asked.length).toBeLessThanOrEqual(10)
   })
 
+  it('forgets what a kubelet told before, once it does not answer or may not be asked', async () => {
+    const objects = { 'metrics/nodes': [], nodes: ['n1', 'n2'].map(node) }
+    let trouble: 'timeout' | 'forbidden' | undefined
+    const { kube } = aCluster({ objects }, async (name) => {
+      if (trouble === 'timeout' ? name === 'n1' : trouble) throw kubeError(trouble as 'timeout')
+      return summary(10, 1, [['shop', `web-${name}`, 5]])
+    })
+    let now = 0
+    const clock = { ...systemClock, now: () => now }
+    const kubelets = new Kubelets({ way: 'proxy', read: summaryByProxy, clock })
+    const known = async () => {
+      const { nodes, pods, faultCount } = await kubelets.disks(kube, new AbortController().signal)
+      now += 15_000
+      return [[...nodes.keys()], [...pods.keys()], faultCount]
+    }
+    const both = [['n1', 'n2'], ['shop/web-n1', 'shop/web-n2'], 0]
+    expect(await known()).toEqual(both)
+    trouble = 'timeout'
+    expect(await known()).toEqual([['n2'], ['shop/web-n2'], 1])
+    trouble = undefined
+    expect(await known()).toEqual([['n2', 'n1'], ['shop/web-n2', 'shop/web-n1'], 0])
+    trouble = 'forbidden'
+    expect(await known()).toEqual([[], [], 1])
+  })
+
   it('asks ten kubelets at once at most, and each once for both tables', async () => {
     const names = Array.from({ length: 35 }, (_, i) => `n${i}`)
     const objects = { 'metrics/nodes': [], 'metrics/pods': [], nodes: names.map(node) }

@@ -174,6 +174,7 @@ describe('tokens', () => {
       admin(),
       admin({ type: 'api_token', scopes: { compute: ['read'] }, token_id: 't', sub: 'root' }),
       admin({ exp: seconds + 60, nbf: seconds - 1, iat: seconds + 1000, iss: 'any', aud: 'any' }),
+      admin({ exp: null, nbf: null, iat: null, is_admin: true, user_id: null }),
       signed({}),
     ]
     for (const token of taken) expect(await status(await token)).toBe(200)
@@ -191,6 +192,7 @@ describe('tokens', () => {
       signed({ is_admin: true }, { secret: 'another secret' }),
       signed({ is_admin: true }, { alg: 'HS512' }),
       admin().then((token) => `ecloud_${token}`),
+      admin().then((token) => `${token}=`),
       '',
       'Bearer',
     ]

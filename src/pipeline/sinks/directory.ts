@@ -102,9 +102,9 @@ class DirectoryTree implements DocumentTree {
     return readFile(place, 'utf8').catch(absent)
   }
 
-  async existing(paths: readonly string[]): Promise<ReadonlySet<string>> {
+  async existing(paths: readonly string[]): Promise<ReadonlyMap<string, undefined>> {
     const there = await Promise.all(paths.map((path) => stat(join(this.#directory, path)).catch(absent)))
-    return new Set(paths.filter((_, i) => there[i] !== undefined))
+    return new Map(paths.filter((_, i) => there[i] !== undefined).map((path) => [path, undefined]))
   }
 
   async *manifests(maxBytes: number): AsyncIterable<string> {

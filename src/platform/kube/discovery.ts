@@ -11,7 +11,7 @@ const KEPT_MS = minutes(10)
 /** Far more groups than any cluster has; the bound is against a caller's mistake. */
 const MAX_KEPT = 1000
 
-/** A kind that somebody waits for may have been installed meanwhile. */
+/** What somebody waits for, as the metrics API, may have been installed meanwhile. */
 const MISSING_KEPT_MS = seconds(30)
 
 /** As JSON from anywhere: its items may be anything. */
@@ -56,7 +56,9 @@ export class Discovery {
   }
 
   async serves(resource: Pick<Resource, 'group' | 'version' | 'plural'>, signal?: AbortSignal): Promise<boolean> {
-    return (await this.#served(groupPath(resource), KEPT_MS, signal)).plurals.has(resource.plural)
+    const { plural } = resource
+    const has = ({ plurals }: Served) => plurals.has(plural) || undefined
+    return (await this.#lookFor(groupPath(resource), has, signal)) ?? false
   }
 
   /** What the kind is called; undefined: it is not served. */
@@ -64,9 +66,12 @@ export class Discovery {
     { group, version, kind }: Pick<Resource, 'group' | 'version' | 'kind'>,
     signal?: AbortSignal,
   ): Promise<ServedKind | undefined> {
-    const path = groupPath({ group, version })
-    const known = (await this.#served(path, KEPT_MS, signal)).kinds.get(kind)
-    return known ?? (await this.#served(path, MISSING_KEPT_MS, signal)).kinds.get(kind)
+    return this.#lookFor(groupPath({ group, version }), ({ kinds }) => kinds.get(kind), signal)
+  }
+
+  /** What is there is believed for longer than that it is not. */
+  async #lookFor<T>(path: string, of: (served: Served) => T | undefined, signal?: AbortSignal): Promise<T | undefined> {
+    return of(await this.#served(path, KEPT_MS, signal)) ?? of(await this.#served(path, MISSING_KEPT_MS, signal))
   }
 
   /** What was kept of this version of a group is old: a call has shown it. */

@@ -38,6 +38,7 @@ describe('questions about the past', () => {
       resolution: 'raw',
     })
     expect(ask('start=yesterday&end=2026-02-30T00:00:00Z')).toEqual(ask(''))
+    expect(ask('start=2026-01-01T24:00:00Z')).toEqual(ask(''))
     expect(ask('end=2026-01-01T10:00:00.5Z')).toMatchObject({ start: '2026-01-01T09:00:00.5Z' })
   })
 

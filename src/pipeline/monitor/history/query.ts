@@ -36,7 +36,7 @@ export function historyQuery(query: URLSearchParams, now: number): HistoryQuery 
   return { startMs: start.ms, endMs: end.ms, start: start.text, end: end.text, resolution }
 }
 
-const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
+const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(?!24)(\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
 
 function instantOf(text: string | null): { readonly ms: number; readonly text: string } | undefined {
   // A `+` that was not encoded arrives as a space.

@@ -91,7 +91,7 @@ export function safeSegment(value: string): string {
 }
 
 const EXTENSION = /(\.[A-Za-z0-9]+)?$/
-const PART = /\.part-\d{4,}-of-\d{4,}(?=(\.[A-Za-z0-9]+)?$)/
+const PART = /\.part-\d{4,}-of-\d{4,}(?=(\.[A-Za-z0-9]+)?$)/i
 
 /** Path of one of several parts. */
 export function partPath(path: string, { index, total }: { readonly index: number; readonly total: number }): string {

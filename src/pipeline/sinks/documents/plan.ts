@@ -14,7 +14,7 @@ import {
   type SetManifest,
   writingWords,
 } from './set-manifest.ts'
-import type { DocumentTree } from './tree.ts'
+import { type DocumentTree, ownerKey, ownerOf } from './tree.ts'
 
 /** What a delivery means for the files of a sink. */
 export type DocumentPlan =
@@ -204,6 +204,11 @@ async function refuseFilesOfOthers(
   if (added.length === 0) return
   const there = await tree.existing(added, signal)
   if (there.size === 0) return
+  const own = ownerKey(writing)
+  for (const [path, key] of there) {
+    if (key === undefined || key === own) continue
+    throw foreignFile(path, ownerOf(key) ?? { cluster: key, namespace: '', inventory: '' })
+  }
   for await (const text of tree.manifests(MAX_MANIFEST_BYTES, signal)) {
     const manifest = parseManifest(text)
     if (!manifest || isSameWriting(manifest.writing, writing)) continue

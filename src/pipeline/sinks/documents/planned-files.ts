@@ -42,6 +42,11 @@ export async function documentFiles(
 ): Promise<PlannedFiles> {
   const { delivery, layout, head } = making
   const path = documentPath(template, delivery.writing, delivery.generation, layout.format)
+  if (wholePath(path) !== path)
+    throw new SinkError(
+      'terminal',
+      `${path} is the name of a part of another document: let no path template end in .part-0001-of-0002`,
+    )
   const rows = await withRowsOf(path, given, making)
   const packed = packRows({ head, rows, maxBytes: delivery.maxPartBytes }, documentFormats[layout.format])
   const { total } = packed

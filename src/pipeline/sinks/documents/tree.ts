@@ -1,13 +1,35 @@
-import { SinkError } from '../sink.ts'
+import { SinkError, type Writing } from '../sink.ts'
 
 /** What a sink holds at one moment. */
 export interface DocumentTree {
   /** @throws SinkError, that of `tooLarge` where it has more bytes than that */
   read(path: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined>
-  /** Which of these there are. */
-  existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>>
-  /** Every set manifest up to this size, of anybody; asked where files of others might stand where ours would. */
+  /** Which of these there are, each with the key of its owner where that is kept with it. */
+  existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string | undefined>>
+  /**
+   * Every set manifest up to this size, of anybody; asked where files of others might stand where ours would. None where owners are kept
+   * with files.
+   */
   manifests(maxBytes: number, signal: AbortSignal): AsyncIterable<string>
+}
+
+/** An inventory as a key of ASCII. */
+export const ownerKey = ({ cluster, namespace, inventory }: Writing): string =>
+  [cluster, namespace, inventory].map(encodeURIComponent).join('/')
+
+/** @returns undefined for what is no such key */
+export function ownerOf(key: string): Writing | undefined {
+  const [cluster, namespace, inventory, ...rest] = key.split('/').map(decoded)
+  if (cluster === undefined || namespace === undefined || inventory === undefined || rest.length > 0) return undefined
+  return { cluster, namespace, inventory }
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** Whoever may write to the sink put something else where documents are. */

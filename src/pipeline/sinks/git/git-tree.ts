@@ -34,8 +34,8 @@ export class GitTree implements DocumentTree {
     return files
   }
 
-  async existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
-    return new Set((await this.files(paths, signal)).keys())
+  async existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, undefined>> {
+    return new Map([...(await this.files(paths, signal)).keys()].map((path) => [path, undefined]))
   }
 
   async *manifests(maxBytes: number, signal: AbortSignal): AsyncIterable<string> {

@@ -114,6 +114,33 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
       })
   })
 
+  it('writes over no document of somebody else, and over no part of one, by whatever template leads there', async () => {
+    const url = place()
+    const victim = await opened(url, { spec: { pathTemplate: 'clusters/{cluster}/{namespace}/{name}-{generation}' } })
+    await victim.deliver(deliveryOf(west, at(1), rowsTo(100), { maxPartBytes: 8000, generation: 3 }), signal)
+    const inParts = await keysUnder(url)
+    await victim.deliver(deliveryOf(west, at(2), rowsTo(2), { generation: 4 }), signal)
+    const before = await keysUnder(url)
+    expect(before).toContain('clusters/west/team-a/workloads-4.json')
+
+    const other = { cluster: 'west', namespace: 'team', inventory: 'workloads' }
+    const attempt = async (pathTemplate: string) => {
+      const sink = await opened(url, { spec: { pathTemplate } })
+      return sink.deliver(deliveryOf(other, at(1), rowsTo(1)), signal)
+    }
+    await expect(attempt('clusters/{cluster}/{namespace}-a/{name}-4')).rejects.toMatchObject({
+      errorClass: 'terminal',
+      message: expect.stringContaining('workloads-4.json belongs to inventory team-a/workloads of cluster west'),
+    })
+    for (const key of inParts.filter((one) => one.includes('.part-')))
+      for (const spelled of [key, key.replace('.part-', '.PART-'), key.replace('.json', '')])
+        await expect(attempt(spelled.replace('team-a', '{namespace}-a'))).rejects.toMatchObject({
+          errorClass: 'terminal',
+          message: expect.stringContaining('is the name of a part of another document'),
+        })
+    expect(await keysUnder(url)).toEqual(before)
+  })
+
   it('says what is wrong with keys and buckets, and says no key', async () => {
     for (const [url, credentials, errorClass, words] of [
       [`http://127.0.0.1:${server.port}/nothing-here`, KEYS, 'terminal', 'no such bucket'],

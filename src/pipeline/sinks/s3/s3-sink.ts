@@ -6,6 +6,7 @@ import {
   everyFile,
   HeldPositions,
   layoutOf,
+  ownerKey,
   planDocuments,
   planRemoval,
   previewDocuments,
@@ -73,7 +74,7 @@ export class S3Sink implements Sink {
       ...(replaced !== undefined && { replaced }),
     }
     for (const { path, text: body } of await this.#missing(plan, signal)) {
-      await this.#store.write(path, body, contentType, signal)
+      await this.#store.write(path, body, contentType, signal, ownerKey(writing))
       receipt.written++
       receipt.bytes += Buffer.byteLength(body)
     }

@@ -31,6 +31,8 @@ const CONNECT_MS = 10_000
 const SILENCE_MS = 30_000
 /** Looks at objects at the same time. */
 const AT_ONCE = 8
+/** Metadata of an object: the key of the inventory that wrote it. */
+const OWNER = 'clusterpulse-owner'
 
 export interface StoreKeys {
   readonly accessKeyId: string
@@ -114,20 +116,25 @@ export class S3Store implements DocumentTree {
     })
   }
 
-  async existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+  async existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string | undefined>> {
     const turn = pLimit(AT_ONCE)
-    const there = await Promise.all(paths.map((path) => turn(() => this.#isThere(path, signal))))
-    return new Set(paths.filter((_, i) => there[i]))
+    const found = await Promise.all(paths.map((path) => turn(() => this.#headOf(path, signal))))
+    return new Map(paths.flatMap((path, i) => (found[i] ? [[path, found[i].Metadata?.[OWNER]]] : [])))
   }
 
-  // biome-ignore lint/correctness/useYield: rows have no files here, so that no path is anybody else's
+  // biome-ignore lint/correctness/useYield: each file says itself whose it is
   async *manifests(): AsyncIterable<string> {
     return
   }
 
-  async write(path: string, text: string, contentType: string, signal: AbortSignal): Promise<void> {
+  /** @param owner key of the inventory whose file it is */
+  async write(path: string, text: string, contentType: string, signal: AbortSignal, owner?: string): Promise<void> {
     await this.#call(signal, () => {
-      const command = new PutObjectCommand({ ...this.#key(path), Body: text, ContentType: contentType })
+      const command = new PutObjectCommand({
+        ...this.#key(path),
+        ...{ Body: text, ContentType: contentType },
+        ...(owner !== undefined && { Metadata: { [OWNER]: owner } }),
+      })
       return this.#client.send(command, { abortSignal: signal })
     })
   }
@@ -142,13 +149,10 @@ export class S3Store implements DocumentTree {
     this.#client.destroy()
   }
 
-  #isThere(path: string, signal: AbortSignal): Promise<boolean> {
-    return this.#call(signal, async () => {
-      const found = await this.#client
-        .send(new HeadObjectCommand(this.#key(path)), { abortSignal: signal })
-        .catch(absent)
-      return found !== undefined
-    })
+  #headOf(path: string, signal: AbortSignal) {
+    return this.#call(signal, () =>
+      this.#client.send(new HeadObjectCommand(this.#key(path)), { abortSignal: signal }).catch(absent),
+    )
   }
 
   #key(path: string): { readonly Bucket: string; readonly Key: string } {
