@@ -4,6 +4,7 @@ import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#k
 import { type Clock, seconds } from '#model'
 import { backoffMs, type Logger } from '#runtime'
 import type { CompiledKind, Outcome } from './compile.ts'
+import { FAILURE_BYTES } from './failures.ts'
 import type { KindRows, Reduced, Taken } from './kind-rows.ts'
 import type { RowSpace } from './row-space.ts'
 
@@ -32,8 +33,8 @@ export interface FeedOptions {
 }
 
 interface Arrived extends Reduced {
-  /** one of each subscription */
-  readonly outcomes: readonly (Outcome | undefined)[]
+  /** by the place of the subscription; of those that do not choose it there is none, nor of those that had no room to keep it */
+  readonly outcomes: ReadonlyMap<number, Outcome>
 }
 
 /** What is wrong with a watch. */
@@ -62,8 +63,10 @@ export class Feed {
   /** Ends one reading, with the feed or for another one. One for each: what derives from a signal is remembered by it. */
   #turn = new AbortController()
   #leavesOut = false
-  /** rows that were read and not handed over yet, bytes */
+  /** what was read and not handed over yet, bytes */
   readonly #arriving = new Map<RowSpace, number>()
+  /** objects of which there was no room to keep that they have no row, by the place of the subscription, since the last list */
+  #uncounted = new Map<number, number>()
 
   constructor(options: FeedOptions) {
     this.#options = options
@@ -112,6 +115,7 @@ export class Feed {
       this.#turn = new AbortController()
       this.#leavesOut = false
       this.#arrived()
+      this.#uncounted.clear()
       try {
         const events = kube.watch(
           { ...resource, fromJson: (object) => this.#reduce(object) },
@@ -122,6 +126,7 @@ export class Feed {
             onOpen: () => this.#troubled(undefined),
             onTrouble: (error) => {
               this.#arrived()
+              this.#uncounted.clear()
               this.#troubled(error)
             },
           },
@@ -148,24 +153,28 @@ export class Feed {
     const { metadata } = object
     const { uid = '', namespace = '', name } = metadata
     const home = namespace === '' ? HOME_OF_CLUSTER_OBJECTS : namespace
-    const outcomes = this.#options.subscriptions.map(({ kind, namespaces, facts, rows }): Outcome | undefined => {
-      if (!namespaces.has(home)) return undefined
-      try {
-        const outcome = this.#withRoom(kind.take(object, facts.get(home)), rows.space)
-        if (outcome?.isSkipped) this.#leaveOut()
-        return outcome
-      } catch {
-        return { failure: `${namespace === '' ? name : `${namespace}/${name}`}: it cannot be read` }
-      }
-    })
-    return { uid, namespace, name, outcomes }
+    const outcomes = new Map<number, Outcome>()
+    for (const [at, subscription] of this.#options.subscriptions.entries()) {
+      const outcome = subscription.namespaces.has(home) ? outcomeIn(subscription, object, home) : undefined
+      if (!outcome) continue
+      const kept = this.#withRoom(outcome, subscription.rows.space)
+      if (kept) outcomes.set(at, kept)
+      else this.#uncounted.set(at, (this.#uncounted.get(at) ?? 0) + 1)
+      if (!kept || kept.isSkipped) this.#leaveOut()
+    }
+    return { uid, namespace, name, outcomes: outcomes.size > 0 ? outcomes : NONE }
   }
 
-  #withRoom(outcome: Outcome | undefined, space: RowSpace): Outcome | undefined {
-    if (!outcome?.row) return outcome
-    if (!space.arrive(outcome.bytes)) return { failure: space.noRoom, isSkipped: true }
-    this.#arriving.set(space, (this.#arriving.get(space) ?? 0) + outcome.bytes)
-    return outcome
+  /** @returns undefined: there is not even room to keep that there was none */
+  #withRoom(outcome: Outcome, space: RowSpace): Outcome | undefined {
+    const failure: Outcome = outcome.row ? { failure: space.noRoom, isSkipped: true } : outcome
+    for (const one of [outcome, failure]) {
+      const bytes = one.row ? one.bytes : FAILURE_BYTES + one.failure.length
+      if (!space.arrive(bytes)) continue
+      this.#arriving.set(space, (this.#arriving.get(space) ?? 0) + bytes)
+      return one
+    }
+    return undefined
   }
 
   /** What was read is handed over, or let go. */
@@ -184,10 +193,13 @@ export class Feed {
   async #replace(items: readonly Arrived[]): Promise<void> {
     const { subscriptions, namespace, clock } = this.#options
     const { signal } = this.#end
+    const uncounted = this.#uncounted
+    this.#uncounted = new Map()
     for (const [at, { rows, isCurrent }] of subscriptions.entries()) {
       if (signal.aborted) return
       if (!isCurrent()) continue
-      const hadRoom = await rows.replace(namespace, takenAt(items, at, isCurrent), () => setImmediate())
+      const taken = takenAt(items, at, isCurrent)
+      const hadRoom = await rows.replace(namespace, taken, () => setImmediate(), uncounted.get(at))
       if (!hadRoom) this.#leaveOut()
     }
     if (signal.aborted) return
@@ -197,8 +209,12 @@ export class Feed {
   }
 
   #take(object: Arrived): void {
-    for (const [at, { rows, isCurrent }] of this.#options.subscriptions.entries())
-      if (isCurrent(homeOf(object)) && !rows.take([object, object.outcomes[at]])) this.#leaveOut()
+    for (const [at, { rows, isCurrent }] of this.#options.subscriptions.entries()) {
+      if (!isCurrent(homeOf(object))) continue
+      // Where something had no room lately, what has no outcome may be that.
+      const lacking = this.#uncounted.has(at) ? { failure: rows.space.noRoom, isSkipped: true as const } : undefined
+      if (!rows.take([object, object.outcomes.get(at) ?? lacking])) this.#leaveOut()
+    }
     this.#options.onChange(this)
   }
 
@@ -231,9 +247,20 @@ export class Feed {
   }
 }
 
+const NONE: ReadonlyMap<number, Outcome> = new Map()
+
+function outcomeIn({ kind, facts }: Subscription, object: KubeObject, home: string): Outcome | undefined {
+  try {
+    return kind.take(object, facts.get(home))
+  } catch {
+    const { namespace = '', name } = object.metadata
+    return { failure: `${namespace === '' ? name : `${namespace}/${name}`}: it cannot be read` }
+  }
+}
+
 /** Where an object counts as living. */
 const homeOf = ({ namespace }: Reduced): string => (namespace === '' ? HOME_OF_CLUSTER_OBJECTS : namespace)
 
 function* takenAt(items: readonly Arrived[], at: number, isCurrent: Subscription['isCurrent']): Generator<Taken> {
-  for (const item of items) yield [item, isCurrent(homeOf(item)) ? item.outcomes[at] : undefined]
+  for (const item of items) yield [item, isCurrent(homeOf(item)) ? item.outcomes.get(at) : undefined]
 }

@@ -1,6 +1,7 @@
 import type { RowKey } from '#sinks'
 import type { TargetKey, TargetRows } from '../rows.ts'
 import type { Outcome } from './compile.ts'
+import { type Failed, Failures } from './failures.ts'
 import { RowSpace } from './row-space.ts'
 
 /** An object as it is left on arrival: what it is, and what became of it. */
@@ -28,14 +29,14 @@ export class KindRows {
   readonly #rows: TargetRows
   readonly space: RowSpace
   readonly #places = new Map<string, Place>()
-  readonly #failures = new Map<string, { readonly namespace: string; readonly message: string }>()
-  #lastFailed = ''
+  readonly #failures: Failures
 
   /** @param space of the namespace of the target */
   constructor(key: TargetKey, rows: TargetRows, space = new RowSpace(Number.MAX_SAFE_INTEGER)) {
     this.#key = key
     this.#rows = rows
     this.space = space
+    this.#failures = new Failures(space)
   }
 
   /** objects that are chosen and have no row */
@@ -45,8 +46,7 @@ export class KindRows {
 
   /** of the object that failed last, while it does */
   get lastFailure(): string | undefined {
-    const [first] = this.#failures.values()
-    return (this.#failures.get(this.#lastFailed) ?? first)?.message
+    return this.#failures.last
   }
 
   /**
@@ -61,8 +61,8 @@ export class KindRows {
       this.#rows.put([outcome.row])
       return true
     }
-    if (outcome) this.#fail(uid, { namespace, message: outcome.failure ?? this.space.noRoom })
     this.#remove([uid])
+    if (outcome) this.#failures.add({ uid, namespace, message: outcome.failure ?? this.space.noRoom })
     return outcome?.row === undefined
   }
 
@@ -81,11 +81,17 @@ export class KindRows {
   /**
    * All objects there are of a namespace, or of the cluster where it is undefined: those that are not among them are gone.
    * @param breathe lets others have their turn
+   * @param uncounted so many objects besides have no row
    * @returns false: there was no room for some of the rows
    */
-  async replace(namespace: string | undefined, all: Iterable<Taken>, breathe: () => Promise<void>): Promise<boolean> {
+  async replace(
+    namespace: string | undefined,
+    all: Iterable<Taken>,
+    breathe: () => Promise<void>,
+    uncounted = 0,
+  ): Promise<boolean> {
     const present = new Set<string>()
-    const failures = new Map<string, { readonly namespace: string; readonly message: string }>()
+    const failed: Failed[] = []
     let chunk: NonNullable<Outcome['row']>[] = []
     const hand = async () => {
       this.#rows.put(chunk)
@@ -100,16 +106,15 @@ export class KindRows {
         chunk.push(outcome.row)
         if (chunk.length >= CHUNK) await hand()
       } else if (outcome) {
-        failures.set(uid, { namespace: of, message: outcome.failure ?? this.space.noRoom })
+        failed.push({ uid, namespace: of, message: outcome.failure ?? this.space.noRoom })
         if (outcome.row) hadRoom = false
       }
     }
     if (chunk.length > 0) await hand()
     const isThere = (of: string) => namespace === undefined || of === namespace
-    for (const [uid, failure] of this.#failures) if (isThere(failure.namespace)) this.#failures.delete(uid)
-    for (const [uid, failure] of failures) this.#fail(uid, failure)
     const gone = [...this.#places.values()].filter((one) => isThere(one.namespace) && !present.has(one.uid))
     this.#remove(gone.map(({ uid }) => uid))
+    this.#failures.replace(namespace, failed, uncounted)
     return hadRoom
   }
 
@@ -122,13 +127,8 @@ export class KindRows {
 
   /** Rows of other namespaces are not wanted any more; [] takes all away. */
   limitTo(isWanted: (namespace: string) => boolean): void {
-    for (const [uid, { namespace }] of this.#failures) if (!isWanted(namespace)) this.#failures.delete(uid)
+    this.#failures.limitTo(isWanted)
     this.#remove([...this.#places.values()].filter(({ namespace }) => !isWanted(namespace)).map(({ uid }) => uid))
-  }
-
-  #fail(uid: string, failure: { readonly namespace: string; readonly message: string }): void {
-    this.#failures.set(uid, failure)
-    this.#lastFailed = uid
   }
 
   #remove(uids: readonly string[]): void {

@@ -255,6 +255,23 @@ describe('a kind that is watched', () => {
     expect(space.keptBytes).toBe(0)
   })
 
+  it('counts objects that there is not even room for to be known as without a row, for the target whose they are alone', async () => {
+    const space = new RowSpace(1000)
+    const evil = new KindRows({ ...key, name: 'evil' }, rows.target({ ...key, name: 'evil' }), space)
+    const interest = wants('shop')
+    const kind = { ...interest.kind, take: () => ({ failure: 'x'.repeat(200) }) }
+    watch.want([interest, { ...wants('shop'), rows: evil, kind }])
+    await settle()
+    await cluster.last.give({ items: Array.from({ length: 9 }, (_, at) => pod(`p${at}`)) }, 'open')
+    expect([of.failures, evil.failures, evil.lastFailure]).toEqual([0, 9, 'x'.repeat(200)])
+    expect([shownRows(rows)?.length, space.keptBytes]).toEqual([9, 400])
+    // Of a later one there is room to know it.
+    await cluster.last.give({ deleted: pod('p0') })
+    await clock.advance(302_000)
+    await cluster.last.give({ items: [pod('p1')] }, 'open')
+    expect([evil.failures, space.keptBytes]).toEqual([1, 200])
+  })
+
   it('loses no row where a permission is gone, which it notices though its watch goes on', async () => {
     await live('shop')
     await cluster.last.give({ items: [pod('a')] }, 'open')

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { RowStore } from '../store/index.ts'
+import { FAILURE_BYTES } from './failures.ts'
 import { KindRows } from './kind-rows.ts'
 import { bytesOfRow, RowSpace, RowSpaces } from './row-space.ts'
 
@@ -45,13 +46,38 @@ it('is never more than it may be, and none when all is gone, whatever comes and 
           const { text } = JSON.parse(attributes) as { text: string }
           return bytes + bytesOfRow(rowOf(Number(uid.slice(1)), text))
         }, 0)
-        expect(space.keptBytes).toBe(sum)
-        expect(sum).toBeLessThanOrEqual(10_000)
+        const ofFailures = space.keptBytes - sum
+        expect([ofFailures % FAILURE_BYTES, space.keptBytes <= 10_000]).toEqual([0, true])
+        expect(ofFailures / FAILURE_BYTES).toBeLessThanOrEqual(rows.failures)
+        expect(rows.lastFailure === undefined).toBe(rows.failures === 0)
       }
       rows.release()
       expect(space.keptBytes).toBe(0)
     }),
   )
+})
+
+it('is taken by objects without a row, too; of those that it has no room for there is but the number, and why', async () => {
+  const space = new RowSpace(10_000)
+  const [one, other] = ['t', 'other'].map(
+    (name) => new KindRows({ ...key, name }, new RowStore(() => undefined).target(key), space),
+  ) as [KindRows, KindRows]
+  const failing = (uid: number) =>
+    [{ uid: `u${uid}`, namespace: 'shop', name: `n${uid}` }, { failure: `shop/n${uid}: it fails` }] as const
+  const all = Array.from({ length: 1000 }, (_, uid) => failing(uid))
+  for (const rows of [one, other]) await rows.replace('shop', all, async () => undefined)
+  expect([space.keptBytes, one.failures, other.failures]).toEqual([10_000, 1000, 1000])
+  expect(other.lastFailure).toBe('shop/n999: it fails')
+  one.take([failing(3)[0], undefined])
+  one.take(failing(998))
+  one.take(failing(999))
+  expect([space.keptBytes, one.failures]).toEqual([10_000, 1000])
+  await other.replace('shop', all.slice(0, 2), async () => undefined, 5)
+  expect([other.failures, other.lastFailure]).toEqual([7, 'shop/n1: it fails'])
+  await one.replace('shop', [], async () => undefined)
+  expect([space.keptBytes, one.failures, one.lastFailure]).toEqual([0, 0, undefined])
+  other.limitTo(() => false)
+  expect([space.keptBytes, other.failures]).toEqual([0, 0])
 })
 
 it('is of one namespace, and has no bound for targets of the cluster', () => {

@@ -23,7 +23,7 @@ export function bytesOfRow({ attributes }: Row): number {
   return bytes
 }
 
-/** Memory for rows: `kept` while they stand, `arriving` while a list is read. Each has the whole of it. */
+/** Memory for rows, and for what has none: `kept` while they stand, `arriving` while a list is read. Each has the whole of it. */
 export class RowSpace {
   /** why something has no row */
   readonly noRoom: string
