@@ -12,7 +12,7 @@ const token = (): { token?: string } =>
 const actions: Actions = {
   async up(options) {
     const { readUpConfig, up } = await import('#hub')
-    const { config, warnings } = readUpConfig(process.env, {
+    const { config, warnings } = await readUpConfig(process.env, {
       DATA_DIR: options.dataDir,
       API_HOST: options.host,
       API_PORT: options.port,
@@ -37,7 +37,7 @@ const actions: Actions = {
 
   async manager(options) {
     const { manager, readManagerConfig } = await import('#hub')
-    const { config, warnings } = readManagerConfig(process.env, {
+    const { config, warnings } = await readManagerConfig(process.env, {
       NAMESPACE: options.namespace,
       LEADER_ELECT: options.leaderElect ? 'true' : undefined,
       METRICS_BIND_ADDRESS: options.metricsBindAddress,
@@ -50,13 +50,13 @@ const actions: Actions = {
 
   async api(options) {
     const { api, readApiConfig } = await import('#hub')
-    const { config, warnings } = readApiConfig(process.env, { API_HOST: options.host, API_PORT: options.port })
+    const { config, warnings } = await readApiConfig(process.env, { API_HOST: options.host, API_PORT: options.port })
     await api({ config, warnings, version })
   },
 
   async clusterMonitor(flags) {
     const { clusterMonitor, readClusterMonitorConfig } = await import('#hub')
-    const { config, warnings } = readClusterMonitorConfig(process.env, flags)
+    const { config, warnings } = await readClusterMonitorConfig(process.env, flags)
     await clusterMonitor({ config, warnings, version, flags })
   },
 
@@ -165,7 +165,7 @@ const actions: Actions = {
 
   async unseal(file, { dataDir }) {
     const { readUpConfig, unsealed } = await import('#hub')
-    const { config } = readUpConfig(process.env, { DATA_DIR: dataDir })
+    const { config } = await readUpConfig(process.env, { DATA_DIR: dataDir })
     process.stdout.write(await unsealed(file, config))
   },
 
