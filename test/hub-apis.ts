@@ -81,9 +81,10 @@ export function hubApis({ kinds, namespaces = ['clusterpulse'], embedded }: HubA
   const real = {
     title: `a real kube-apiserver${missing === undefined ? '' : ` (skipped: ${missing})`}`,
     skip: missing !== undefined && process.env.CI_REQUIRE_ALL !== '1',
+    isReal: true,
     open: aReal,
   }
-  return { anEmbedded, both: [{ title: 'the embedded API', skip: false, open: anEmbedded }, real] }
+  return { anEmbedded, both: [{ title: 'the embedded API', skip: false, isReal: false, open: anEmbedded }, real] }
 }
 
 /** Waits until it holds. */

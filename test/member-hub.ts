@@ -276,8 +276,8 @@ export const memberHubs: readonly {
 
 /** The same, and a hub on the minor version of Kubernetes before. */
 export const memberHubsOfAllVersions = [
-  ...memberHubs,
-  kubernetesHubOf('a hub on the Kubernetes of before', 'KUBEBUILDER_ASSETS_FORMER'),
+  ...memberHubs.map((one) => ({ ...one, isOfFormer: false })),
+  { ...kubernetesHubOf('a hub on the Kubernetes of before', 'KUBEBUILDER_ASSETS_FORMER'), isOfFormer: true },
 ]
 
 /** `kubectl` with a kubeconfig. @returns what it says; throws what it complains of */

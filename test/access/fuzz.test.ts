@@ -2,9 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { runWorlds } from './run.ts'
 
 describe('access, against the oracle', () => {
-  it('sees in some hundred random worlds what the specification says, at the core and through the API', async () => {
-    const { done, failure } = await runWorlds({ seed: 1, worlds: 200, apiEvery: 16 })
+  const sees = async (worlds: number) => {
+    const { done, failure } = await runWorlds({ seed: 1, worlds, apiEvery: 16 })
     expect(failure).toBeUndefined()
-    expect(done.worlds).toBe(200)
-  })
+    expect(done.worlds).toBe(worlds)
+  }
+  it('sees in a hundred random worlds what the specification says, at the core and through the API', () => sees(100))
+  it('sees in five hundred random worlds what the specification says', { timeout: 600_000, tags: ['long'] }, () =>
+    sees(500),
+  )
 })

@@ -44,8 +44,11 @@ interface Request extends KubeObject {
 
 const hubs = memberHubsOfAllVersions.map((one) => ({ ...one, skip: noOcmAgent() ?? one.skip }))
 
-for (const hub of hubs)
-  describe(`the registration agent of Open Cluster Management at ${hub.title}`, () => registers(hub))
+for (const hub of hubs) {
+  const title = `the registration agent of Open Cluster Management at ${hub.title}`
+  // Of the version before, it is the same once more.
+  describe(title, { tags: hub.isOfFormer ? ['again'] : [] }, () => registers(hub))
+}
 
 /** OCM's own agent, unchanged, beside a hub of ours: what docs/guide/members.md says of it. */
 function registers({ open, skip }: (typeof hubs)[number]): void {

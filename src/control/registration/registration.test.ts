@@ -36,7 +36,10 @@ import {
 } from './testing/hub.ts'
 import { CLEANUP_PRIORITY, CONDITIONS, FINALIZERS, groupsOf } from './words.ts'
 
-describe.each(apis)('members on $title', ({ skip, open }) => {
+// A real kube-apiserver gets members by the journeys of joining, with every part of the hub at work: here it is the same once more.
+for (const api of apis) describe(`members on ${api.title}`, { tags: api.isReal ? ['again'] : [] }, () => registers(api))
+
+function registers({ skip, open }: (typeof apis)[number]): void {
   let api: TestApi
   let hub: TestHub
   beforeAll(async () => {
@@ -705,7 +708,7 @@ describe.each(apis)('members on $title', ({ skip, open }) => {
     await api.kube.delete(managedClusterSets, { name: 'later' })
     await until(async () => expect(await bound()).toBe('ClusterSetNotFound'))
   })
-})
+}
 
 const aSet = (name: string, clusterSelector: object): KubeObject => ({
   apiVersion: 'cluster.open-cluster-management.io/v1beta2',

@@ -11,7 +11,7 @@ import { serveHub } from './testing/grpc-hub.ts'
 import { MemoryHub } from './testing/memory-hub.ts'
 
 /** how often the agent is killed; more on request */
-const CYCLES = Number(process.env.KILL_CYCLES ?? 6)
+const CYCLES = Number(process.env.KILL_CYCLES ?? 4)
 let directory = ''
 let program: Awaited<ReturnType<typeof bundled>>
 

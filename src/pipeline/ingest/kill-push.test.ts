@@ -9,7 +9,7 @@ import { bundled } from '../../../test/bundled.ts'
 import type { AgentPlan } from './test/kill-push-child.ts'
 
 /** KILL_CYCLES=1000 for the long run. */
-const CYCLES = Number(process.env.KILL_CYCLES ?? 5)
+const CYCLES = Number(process.env.KILL_CYCLES ?? 3)
 const AGENTS = 4
 
 /** What the parent heard of one agent. */

@@ -19,3 +19,14 @@ it.each([
   expect(errorClass).toBe('terminal')
   expect(message).toContain('is for another name')
 })
+
+it.each([
+  [404, 'terminal', 'no such repository'],
+  [429, 'transient', 'fewer requests'],
+] as const)('an answer %d is %s', (status, errorClass, words) => {
+  const said = `fatal: unable to access 'https://git.test/inv.git/': The requested URL returned error: ${status}`
+  expect(gitFailure(said, { host: 'git.test', port: 443 }, [])).toMatchObject({
+    errorClass,
+    message: expect.stringContaining(words),
+  })
+})

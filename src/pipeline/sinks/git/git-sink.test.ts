@@ -104,26 +104,31 @@ sinkContract('a branch of git over https', {
   },
 })
 
-describe('ten clusters that write to one branch at once', () => {
-  it('make ten commits, each on top of another, and none is forced', async () => {
+describe('clusters that write to one branch at once', () => {
+  const make = 'make as many commits, each on top of another, and none is forced'
+  it(`five of them ${make}`, () => writesAtOnce(5))
+  // Each waits for all that come before it.
+  it(`ten of them ${make}`, { tags: ['long'] }, () => writesAtOnce(10))
+
+  async function writesAtOnce(count: number): Promise<void> {
     const git = await server()
     git.git('config', 'receive.denyNonFastForwards', 'true')
     git.git('config', 'core.logAllRefUpdates', 'true')
-    const clusters = Array.from({ length: 10 }, (_, i) => `cluster-${i}`)
+    const clusters = Array.from({ length: count }, (_, i) => `cluster-${i}`)
     // Each by an address of its own: no two of them wait for each other in this process.
     const sinks = await Promise.all(clusters.map((cluster) => opened(git.url(cluster))))
     const receipts = await Promise.all(
       sinks.map((sink, i) => sink.deliver(deliveryOf(writingOf(clusters[i]!), at(1), rowsTo(20)), signal)),
     )
     expect(receipts.map(({ written }) => written)).toEqual(clusters.map(() => 2))
-    expect(commits(git)).toBe(10)
+    expect(commits(git)).toBe(count)
     expect(git.git('rev-list', '--count', '--max-parents=0', 'main')).toBe('1')
     expect(git.git('rev-list', '--count', '--min-parents=2', 'main')).toBe('0')
     for (const cluster of clusters) expect(rowsIn(git, writingOf(cluster))).toHaveLength(20)
     // Every position that the branch ever had is in what it has now: nothing was forced.
     for (const id of git.git('reflog', 'show', '--format=%H', 'main').split('\n'))
       git.git('merge-base', '--is-ancestor', id, 'main')
-  })
+  }
 })
 
 describe('a commit', () => {
@@ -277,33 +282,35 @@ describe('bad luck', () => {
     expect(git.requests.filter(({ method, url }) => method === 'POST' && url.includes('receive-pack'))).toHaveLength(1)
   })
 
-  it.each([
-    [401, 'terminal', 'does not take the credentials'],
-    [403, 'forbidden', 'forbids it'],
-    [404, 'terminal', 'no such repository'],
-    [302, 'terminal', 'sends elsewhere'],
-    [429, 'transient', 'fewer requests'],
-    [503, 'transient', 'broke off'],
-  ] as const)('an answer %d half-way is %s', async (status, errorClass, words) => {
-    const git = await server()
-    const other = await server()
-    const sink = await opened(git.url())
-    await sink.deliver(deliveryOf(west, at(1), rowsTo(1)), signal)
-    git.intercept = (request, response) => {
-      if (!request.url?.includes('receive-pack')) return false
-      response.writeHead(status, { location: other.url() }).end()
-      return true
-    }
-    await expect(sink.deliver(deliveryOf(west, at(2), rowsTo(2)), signal)).rejects.toMatchObject({
-      errorClass,
-      message: expect.stringContaining(words),
+  for (const [status, errorClass, words, tags] of [
+    [401, 'terminal', 'does not take the credentials', []],
+    [403, 'forbidden', 'forbids it', []],
+    [302, 'terminal', 'sends elsewhere', []],
+    [503, 'transient', 'broke off', []],
+    // What is made of these, failure.test.ts says as well.
+    [404, 'terminal', 'no such repository', ['long']],
+    [429, 'transient', 'fewer requests', ['long']],
+  ] as const)
+    it(`an answer ${status} half-way is ${errorClass}`, { tags: [...tags] }, async () => {
+      const git = await server()
+      const other = await server()
+      const sink = await opened(git.url())
+      await sink.deliver(deliveryOf(west, at(1), rowsTo(1)), signal)
+      git.intercept = (request, response) => {
+        if (!request.url?.includes('receive-pack')) return false
+        response.writeHead(status, { location: other.url() }).end()
+        return true
+      }
+      await expect(sink.deliver(deliveryOf(west, at(2), rowsTo(2)), signal)).rejects.toMatchObject({
+        errorClass,
+        message: expect.stringContaining(words),
+      })
+      expect(other.requests).toEqual([])
+      expect(await sink.probe(signal)).toMatchObject({ verified: false, message: expect.stringContaining(words) })
+      git.intercept = () => false
+      await sink.deliver(deliveryOf(west, at(3), rowsTo(2)), signal)
+      expect(rowsIn(git, west)).toHaveLength(2)
     })
-    expect(other.requests).toEqual([])
-    expect(await sink.probe(signal)).toMatchObject({ verified: false, message: expect.stringContaining(words) })
-    git.intercept = () => false
-    await sink.deliver(deliveryOf(west, at(3), rowsTo(2)), signal)
-    expect(rowsIn(git, west)).toHaveLength(2)
-  })
 
   it('a server that nobody hears from is left when the call is ended, and no git is left behind', async () => {
     const git = await server()
