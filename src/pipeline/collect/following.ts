@@ -165,6 +165,8 @@ export class Following {
         ...(labelSelector !== undefined && { labelSelector }),
         signal,
         relist: false,
+        // What was no good before must show that it is now: it would be believed for more than a minute.
+        mustProve: this.#refusedAt !== undefined,
         pause: (ms) => this.#pause(ms, signal),
         onOpen: () => {
           watching.open.add(place)

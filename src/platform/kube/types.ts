@@ -86,6 +86,8 @@ export interface WatchOptions extends ListOptions {
    * thrown. Default true.
    */
   readonly relist?: boolean
+  /** It is believed only once a watch has told of an object that is there, as one that was mute before. */
+  readonly mustProve?: boolean
   /** Waits between two tries, ms; default: by the clock. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>
 }

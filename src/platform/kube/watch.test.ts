@@ -25,6 +25,9 @@ async function world() {
     version: 5,
     watches: [] as { from: string; parameters: URLSearchParams; response: ServerResponse; gone: boolean }[],
     lists: 0,
+    /** watches are taken, and nothing of them arrives */
+    isMute: false,
+    proofs: 0,
     onWatch: undefined as ((response: ServerResponse) => boolean) | undefined,
     onList: undefined as ((response: ServerResponse) => boolean) | undefined,
   }
@@ -38,6 +41,16 @@ async function world() {
         metadata: { resourceVersion: String(state.version) },
         items: state.objects,
       })
+    }
+    if (parameters.get('resourceVersion') === '0') {
+      state.proofs++
+      response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
+      const [, name] = /^metadata.name=(.*)$/.exec(parameters.get('fieldSelector') ?? '') ?? []
+      const found = state.objects.find(({ metadata }) => metadata.name === name)
+      // As a real one whose etcd is older than its bookmarks.
+      if (parameters.has('allowWatchBookmarks')) send(response, 'ERROR', { kind: 'Status', code: 500 })
+      else if (!state.isMute) send(response, 'ADDED', found)
+      return
     }
     const watch = { from: parameters.get('resourceVersion') ?? '', parameters, response, gone: false }
     response.on('close', () => {
@@ -348,6 +361,60 @@ describe('watch', () => {
       expect(Math.max(...pauses())).toBe(750)
       clock.advance(750)
     }
+  })
+
+  it('is listed again each time it is silent where nothing of any watch arrives, and says so', async () => {
+    const server = await world()
+    const clock = new ManualClock()
+    const watch = follow(server.server, { clock })
+    server.isMute = true
+    for (let n = 1; n <= 2; n++) {
+      await until(() => server.watches.length === n)
+      await until(() => clock.waits.includes(80_000))
+      server.objects = [object('a', 5), object(`new-${n}`, 5 + n)]
+      server.version = 5 + n
+      clock.advance(80_000)
+      await until(() => clock.waits.includes(10_000))
+      clock.advance(10_000)
+      await until(() => watch.troubles.length === n)
+      await until(() => clock.waits.includes(750))
+      clock.advance(750)
+      await until(() => watch.seen.length === n + 1)
+    }
+    expect(watch.words()).toEqual(['reset a', 'reset a,new-1', 'reset a,new-2'])
+    expect(watch.troubles[0]).toMatchObject({
+      reason: 'protocol',
+      message: expect.stringContaining('holds streams back'),
+    })
+  })
+
+  it('ends where it may not list, and one that must prove itself begins only where something arrives', async () => {
+    const server = await world()
+    const clock = new ManualClock()
+    const kube = createKubeClient(server.server.access(), { timeoutMs: 1e9, random: () => 0.5, clock })
+    open.push(kube)
+    const { signal } = new AbortController()
+    const watched = (mustProve: boolean) =>
+      drain(kube.watch(secrets, { signal, resourceVersion: '5', relist: false, mustProve })).catch((error) => error)
+    server.isMute = true
+    const first = watched(false)
+    await until(() => server.watches.length === 1)
+    await until(() => clock.waits.includes(80_000))
+    clock.advance(80_000)
+    await until(() => clock.waits.includes(10_000))
+    clock.advance(10_000)
+    expect(await first).toMatchObject({ reason: 'protocol' })
+
+    const second = watched(true)
+    await until(() => clock.waits.includes(10_000))
+    clock.advance(10_000)
+    expect(await second).toMatchObject({ reason: 'protocol' })
+    expect([server.watches.length, server.proofs]).toEqual([1, 2])
+
+    server.isMute = false
+    void watched(true)
+    await until(() => server.watches.length === 2)
+    expect(server.proofs).toBe(3)
   })
 
   it('that is silent since its server is gone waits, and says why', async () => {

@@ -6,7 +6,7 @@ import { listPages, listWhole } from './list.ts'
 import { collectionPath, query } from './paths.ts'
 import { isProtobuf, readResourceVersion, readStatus, readWatchFrame } from './protobuf.ts'
 import type { Call, Transport } from './transport.ts'
-import type { Resource, WatchEvent, WatchOptions } from './types.ts'
+import type { KubeObject, Resource, WatchEvent, WatchOptions } from './types.ts'
 
 /**
  * Servers send a bookmark about every minute, but not of what never changed since they started: silence beyond this is that of a dead
@@ -22,11 +22,25 @@ const TOO_SHORT_MS = 1000
 const SUSPICIONS_BEFORE_RELIST = 4
 /** A watch that is open and silent costs 80 s each time. */
 const SILENCES_BEFORE_RELIST = 2
+/** A watch of what is there says so within this time, or something on the way holds back what it says. */
+const PROOF_MS = 10_000
+const ANY_VERSION = '0'
 const MAX_FRAME_BYTES = 32 * 1024 * 1024
 const BACKOFF = { fromMs: 1000, toMs: 30_000 }
 
 export interface WatchSettings {
   readonly inactivityMs?: number | undefined
+}
+
+/** A watch that is taken, and of which nothing comes. */
+class MuteWatch extends KubeError {
+  constructor(resource: Resource<never> | Resource<unknown>) {
+    const name = watchName(resource)
+    super(
+      'protocol',
+      `${name}: nothing comes of it, not even of what is there; something on the way holds streams back`,
+    )
+  }
 }
 
 /**
@@ -36,7 +50,8 @@ export interface WatchSettings {
  *   list ──► watch from its version ──clean end──► watch on from the last version seen, at once
  *    ▲            │         ▲──────reset, fault, silence: the same after a jittered pause, 1 s … 30 s; where nobody answered, less
  *    │            │                as soon as another watch is answered
- *    └────────────┘ version gone (410, in the head or in the stream), gone back, or faults of a server that answers, without progress
+ *    └────────────┘ version gone (410, in the head or in the stream), gone back, or faults of a server that answers, without progress;
+ *                   silence that a watch of one object that is there shares
  */
 export async function* watchForever<T>(
   transport: Transport,
@@ -49,6 +64,7 @@ export async function* watchForever<T>(
   let faults = 0
   let suspicion = 0
   let wasAway = false
+  let mustProve = options.mustProve === true
   const trouble = async (error: Error, pause: boolean) => {
     options.onTrouble?.(error)
     if (!pause) return
@@ -64,8 +80,9 @@ export async function* watchForever<T>(
   /** @returns undefined where the server says by another way that the watch may go on from where it was */
   const silence = async (quiet: KubeError): Promise<Error | undefined> => {
     try {
-      if (await isCurrent(transport, resource, options, version ?? '')) return undefined
-      return quiet
+      const { isCurrent, isMute } = await look(transport, resource, options, version ?? '')
+      if (isMute) return new MuteWatch(resource)
+      return isCurrent ? undefined : quiet
     } catch (error) {
       return asError(error)
     }
@@ -92,6 +109,8 @@ export async function* watchForever<T>(
       options.onOpen?.()
     }
     try {
+      if (mustProve && (await look(transport, resource, options, version)).isMute) throw new MuteWatch(resource)
+      mustProve = false
       for await (const event of watchOnce(transport, resource, { ...options, version, onOpen }, settings)) {
         if (isBefore(event.version, version)) throw wentBack(resource, event.version, version)
         version = event.version || version
@@ -108,7 +127,7 @@ export async function* watchForever<T>(
       if (!error) continue
       // One that was open for so long ended for reasons of its own, such as silence: what is begun anew need not wait long.
       if (isOpen && transport.clock.now() - openedAt >= BACKOFF.toMs) faults = 0
-      if (!progress) suspicion += suspicionOf(error, isOpen)
+      if (!progress || error instanceof MuteWatch) suspicion += suspicionOf(error, isOpen)
       const isOver = isKubeError(error, 'expired')
       if (!relist && (isOver || suspicion >= 1 || isRefusal(error))) throw error
       await trouble(error, !isOver || faults > 0)
@@ -119,27 +138,57 @@ export async function* watchForever<T>(
   }
 }
 
+interface Look {
+  /** false where versions cannot be compared */
+  readonly isCurrent: boolean
+  /** a watch of an object that is there said nothing of it */
+  readonly isMute: boolean
+}
+
 /**
- * Whether the server lives and has come at least as far as this version, which a watch that is silent does not tell: from a version that
- * is still to come it would be silent for good. One object is read for it.
- * @returns false where versions cannot be compared
+ * Whether the server lives, has come at least as far as this version, and what its watches say arrives, which a watch that is silent does
+ * not tell: from a version that is still to come it would be silent for good, and so it is where something on the way holds it back. One
+ * object is read for it, and watched for a moment.
  * @throws KubeError `expired` where the versions went back; whatever a list may throw
  */
-async function isCurrent(
+async function look(
   transport: Transport,
-  resource: Resource<unknown>,
-  options: WatchOptions,
+  { group, version: apiVersion, plural, kind, namespaced }: Resource<unknown>,
+  options: WatchOptions & { readonly signal: AbortSignal },
   version: string,
-): Promise<boolean> {
-  for await (const page of listPages(transport, resource, { ...options, pageSize: 1 })) {
-    if (isBefore(page.resourceVersion, version)) throw wentBack(resource, page.resourceVersion, version)
-    return WHOLE_NUMBER.test(page.resourceVersion) && WHOLE_NUMBER.test(version)
+): Promise<Look> {
+  const resource: Resource = { group, version: apiVersion, plural, kind, namespaced }
+  for await (const { items, resourceVersion } of listPages(transport, resource, { ...options, pageSize: 1 })) {
+    if (isBefore(resourceVersion, version)) throw wentBack(resource, resourceVersion, version)
+    const [one] = items
+    const isMute = one !== undefined && !(await isTold(transport, resource, options, one))
+    return { isCurrent: WHOLE_NUMBER.test(resourceVersion) && WHOLE_NUMBER.test(version), isMute }
   }
-  return false
+  return { isCurrent: false, isMute: false }
+}
+
+/** Whether a watch that begins anywhere says at once that an object is there. @see Kubernetes API concepts, "Semantics for watch" */
+async function isTold(
+  transport: Transport,
+  resource: Resource,
+  { namespace, signal }: WatchOptions & { readonly signal: AbortSignal },
+  { metadata }: KubeObject,
+): Promise<boolean> {
+  const from = { ...(namespace !== undefined && { namespace }), signal, version: ANY_VERSION }
+  const fieldSelector = `metadata.name=${metadata.name}`
+  try {
+    for await (const _ of watchOnce(transport, resource, { ...from, fieldSelector }, { inactivityMs: PROOF_MS }))
+      return true
+    return false
+  } catch (error) {
+    // Where it cannot be asked like that, nothing is known.
+    return !isKubeError(error, 'timeout')
+  }
 }
 
 /** How far a fault that brought nothing speaks against the version itself; at 1 it is not tried any more. A server that is away says nothing of it. */
 function suspicionOf(error: Error, isOpen: boolean): number {
+  if (error instanceof MuteWatch) return 1
   if (isKubeError(error, 'protocol')) return 1 / SUSPICIONS_BEFORE_RELIST
   if (isKubeError(error, 'timeout')) return isOpen ? 1 / SILENCES_BEFORE_RELIST : 0
   // 502 and 503 are said by what stands between, of a server that is away.
@@ -188,7 +237,8 @@ async function* watchOnce<T>(
     const timeoutSeconds = Math.round(MIN_WATCH_S + transport.random() * (MAX_WATCH_S - MIN_WATCH_S))
     const parameters = {
       watch: 1,
-      allowWatchBookmarks: true,
+      // From any version some servers refuse to send them, as those with an older etcd.
+      allowWatchBookmarks: resourceVersion === ANY_VERSION ? undefined : true,
       labelSelector,
       fieldSelector,
       resourceVersion,
