@@ -96,6 +96,10 @@ describe.skipIf(kafkaMissing !== undefined)(
         return sink
       }
       const [one, same, clone] = [as('pod-a in cluster 1'), as('pod-a in cluster 1'), as('pod-c in cluster 2')]
+      // Whoever claims another namespace of the cluster is in nobody's way, and nobody in his.
+      const claims = as('pod-z in cluster 3')
+      const claimed = { ...west, namespace: 'team-z' }
+      await claims.deliver(deliveryOf(claimed, at(1), rowsTo(1)), never)
       await deliver(one, 1, rowsTo(3))
       await deliver(same, 2, rowsTo(3))
       await clone.deliver(deliveryOf(west, at(1, Date.now()), rowsTo(5)), never)
@@ -107,6 +111,7 @@ describe.skipIf(kafkaMissing !== undefined)(
       await expect.poll(conflictOf(one, 1, rowsTo(3)), { timeout }).toMatch(/^pod-c in cluster 2 writes.*west, too/)
       await expect.poll(conflictOf(clone, Date.now(), rowsTo(5)), { timeout }).toMatch(/^pod-a in cluster 1 writes/)
       expect(await deliver(one, 3, rowsTo(4))).toMatchObject({ written: 0 })
+      expect(await claims.deliver(deliveryOf(claimed, at(2), rowsTo(2)), never)).toMatchObject({ written: 1 })
       await clone[Symbol.asyncDispose]()
       let position = at(4)
       await expect

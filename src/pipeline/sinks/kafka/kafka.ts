@@ -38,14 +38,14 @@ interface Connection {
 export class KafkaSink implements Sink {
   readonly family = 'event'
   readonly #plan: KafkaPlan
-  readonly #cluster: string
   readonly #times: WritersTimes
   readonly #context: SinkContext
   readonly #held = new Map<string, HeldSnapshot>()
   readonly #inTurn = pLimit(1)
   readonly #ending = new AbortController()
   #connection: Connection | undefined
-  #writers: Writers | undefined
+  /** by the namespace of inventories; a sink mostly has those of one */
+  readonly #writers = new Map<string, Writers>()
   /** inventories that were not written because of another writer */
   readonly #besides = new Set<string>()
   /** what brokers were seen to refuse, where that is less than they say */
@@ -53,7 +53,6 @@ export class KafkaSink implements Sink {
 
   /** @param times of tests */
   constructor(declaration: EventDeclaration, context: SinkContext, times: WritersTimes = {}) {
-    this.#cluster = declaration.cluster
     this.#times = times
     this.#plan = kafkaPlan(declaration, context.semantics)
     this.#context = context
@@ -97,7 +96,7 @@ export class KafkaSink implements Sink {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort(new SinkError('transient', 'the sink was closed'))
-    await Promise.all([this.#close(), this.#writers?.[Symbol.asyncDispose]()])
+    await Promise.all([this.#close(), ...Array.from(this.#writers.values(), (one) => one[Symbol.asyncDispose]())])
   }
 
   async #deliver(client: KafkaClient, delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
@@ -128,14 +127,7 @@ export class KafkaSink implements Sink {
 
   /** Of a delivery that is not written because somebody else writes, or that must come later than what he wrote. */
   async #beside(key: string, { writing, position }: Delivery): Promise<Receipt | undefined> {
-    const { guard, writer, logger } = this.#context
-    const plan = this.#plan
-    const group = groupOf(plan.topic, this.#cluster)
-    this.#writers ??= new Writers({
-      ...{ plan, guard, group, writer, logger, times: this.#times },
-      now: () => steadyClock.now(),
-    })
-    const other = await this.#writers.other()
+    const other = await this.#writersOf(writing).other()
     const nothing = { written: 0, removed: 0, bytes: 0 }
     if (other !== undefined) {
       this.#besides.add(key)
@@ -147,6 +139,20 @@ export class KafkaSink implements Sink {
     this.#held.delete(key)
     const now = BigInt(this.#context.now())
     return { ...nothing, position: { epoch: now > position.epoch ? now : position.epoch + 1n, sequence: 0n } }
+  }
+
+  #writersOf(writing: Writing): Writers {
+    const known = this.#writers.get(writing.namespace)
+    if (known) return known
+    const { guard, writer, logger } = this.#context
+    const plan = this.#plan
+    const group = groupOf(plan.topic, writing)
+    const made = new Writers({
+      ...{ plan, guard, group, writer, logger, times: this.#times },
+      now: () => steadyClock.now(),
+    })
+    this.#writers.set(writing.namespace, made)
+    return made
   }
 
   async #publish(client: KafkaClient, delivery: Delivery, maxBytes: number, signal: AbortSignal) {

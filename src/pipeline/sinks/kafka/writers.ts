@@ -3,6 +3,7 @@ import { seconds, systemClock } from '#model'
 import type { OutboundGuard } from '#outbound'
 import type { Logger } from '#runtime'
 import { untilAborted } from '../events/until-aborted.ts'
+import type { Writing } from '../sink.ts'
 import { dialerOf, endWithin, kafkaOf } from './client.ts'
 import type { KafkaDialer } from './dial.ts'
 import { typeOf } from './errors.ts'
@@ -39,8 +40,12 @@ export interface WritersOptions {
   readonly times?: WritersTimes
 }
 
-/** The group in which writers of this cluster name hear of each other; it reads nothing. */
-export const groupOf = (topic: string, cluster: string): string => `clusterpulse-writers.${topic}.${cluster}`
+/**
+ * The group in which writers of inventories of one namespace of a cluster hear of each other; it reads nothing. Neither topics nor
+ * namespaces have a slash, so that no two places share a group, whatever the name of the cluster has.
+ */
+export const groupOf = (topic: string, { cluster, namespace }: Pick<Writing, 'cluster' | 'namespace'>): string =>
+  `clusterpulse-writers.${topic}/${cluster}/${namespace}`
 
 /**
  * Who writes under one identity, by the members of a consumer group that has no partitions: Kafka keeps who is alive, so nothing is

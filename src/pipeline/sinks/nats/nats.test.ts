@@ -215,6 +215,17 @@ describe.each(natsPrograms)('a sink in $name', { timeout: 3 * SLOW_MS }, (progra
     expect(await sink.probe(never)).toMatchObject({ verified: false, message: expect.stringContaining('is sealed') })
   })
 
+  test('refuses a stream that acknowledges nothing, and takes it when it does', async () => {
+    const place = aPlace()
+    await make({ name: place.stream, subjects: [`${place.prefix}.>`], no_ack: true })
+    const sink = await opened(declared(nats.url, place))
+    const message = expect.stringContaining(`nats stream edit ${place.stream} --ack`)
+    expect(await sink.probe(never)).toMatchObject({ verified: false, message })
+    expect(await failure(deliver(sink, 1, rowsTo(1)))).toMatchObject({ errorClass: 'terminal', message })
+    await managed(nats.url, (manager) => manager.streams.update(place.stream, { no_ack: false }))
+    expect(await deliver(sink, 2, rowsTo(1))).toMatchObject({ written: 1 })
+  })
+
   test('says of a stream that lets go of what all inventories have there', async () => {
     const place = aPlace()
     await make({ name: place.stream, subjects: [`${place.prefix}.>`], max_msgs: 1 })

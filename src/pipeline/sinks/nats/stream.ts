@@ -48,6 +48,11 @@ export async function streamFacts(manager: JetStreamManager, plan: NatsPlan): Pr
         'terminal',
         `the stream ${plan.stream} is sealed: it takes no message any more; name another one in nats.stream`,
       )
+    if (config.no_ack)
+      throw new SinkError(
+        'terminal',
+        `the stream ${plan.stream} acknowledges nothing (no_ack), so that nobody knows what it holds: let it (nats stream edit ${plan.stream} --ack), or name another one in nats.stream`,
+      )
     if (config.subjects?.some((filter) => coversSubject(filter, plan.filter))) return factsOf(config)
     if (!plan.ensures || left === 0) throw uncovered(plan, config.subjects ?? [])
     await merge(manager, plan, config.subjects ?? [])
