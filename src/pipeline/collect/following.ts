@@ -202,6 +202,8 @@ export class Following {
       return
     }
     this.#refuse(isKubeError(error, 'forbidden') ? lacksWatch(this.#read) : FleetError.from(error).message)
+    // What it did not tell may be older than a round.
+    if (watching.wasOpen && !this.#listing) this.#track(this.#listNow(watching.kube))
   }
 
   #refuse(why: string): void {
@@ -219,13 +221,18 @@ export class Following {
   }
 
   async #listAgain(kube: KubeClient): Promise<void> {
-    const { clock, random, signal } = this.#options
+    const { clock, signal } = this.#options
     this.#isWaiting = true
     const sinceMs = clock.now() - this.#listedAt
     // A clock that was set back must not keep us from it.
     await this.#pause(Math.min(LIST_AGAIN_MS, Math.max(0, LIST_AGAIN_MS - sinceMs)), signal)
     if (!this.#isWaiting || signal.aborted || this.#listing) return
-    await this.#list({ kube, signal, clock, random })
+    await this.#listNow(kube)
+  }
+
+  #listNow(kube: KubeClient): Promise<void> {
+    const { clock, random, signal } = this.#options
+    return this.#list({ kube, signal, clock, random })
   }
 
   /**
