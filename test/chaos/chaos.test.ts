@@ -268,6 +268,8 @@ async function run(
       await agent.kill()
       agents.set(cluster, startAgent(cluster))
     }
+    // Some may have been killed before they kept anything.
+    await expect.poll(() => [...kept].filter(([, times]) => times.size === 0), { timeout: READY_WITHIN_MS }).toEqual([])
     child.write('drain')
     const state = new Map<string, { at: number; value: number }>()
     child.onLine((line) => {

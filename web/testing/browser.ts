@@ -74,7 +74,8 @@ function withWholeLoads(page: Page): void {
         const answer = await goto(...how)
         if (!isLost || tries === 5) return answer
       } catch (error) {
-        if (!String(error).includes('ERR_NETWORK_CHANGED') || tries === 5) throw error
+        // The page that says so may still be on its way where the next try begins.
+        if (!/ERR_NETWORK_CHANGED|chrome-error:/.test(String(error)) || tries === 5) throw error
       }
     }
   }

@@ -424,9 +424,9 @@ spec:
 
   it('knows the kinds of Open Cluster Management by their short names, with their columns', async () => {
     for (const kind of ocmKinds) await server.objects.put(kind.crd({ converts: true }) as unknown as ApiObject)
-    const examples = ocmKinds.map((kind) => kind.definition.example)
+    const items = ocmKinds.map((kind) => kind.definition.example)
     for (const name of ['west', 'team-a', 'open-cluster-management']) await kubectl(`create namespace ${name}`)
-    const said = await kubectl('apply -f -', examples.map((example) => JSON.stringify(example)).join('\n---\n'))
+    const said = await kubectl('apply -f -', JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
     expect(said.match(/ created$/gm)).toHaveLength(ocmKinds.length)
     expect(await kubectl('get mcl')).toMatch(
       /^NAME +HUB ACCEPTED +MANAGED CLUSTER URLS +JOINED +AVAILABLE +AGE\nwest +true /,

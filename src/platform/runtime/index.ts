@@ -18,6 +18,7 @@ export { hostName, isLoopback, networkOf } from './network.ts'
 export { type Part, type RunningParts, startParts } from './parts.ts'
 export { keepPrivate } from './private-files.ts'
 export { replaceFile } from './replace-file.ts'
+export { chunksOf, discardBody, readBounded } from './request-body.ts'
 export { type BackoffOptions, backoffMs, retryForever } from './retry.ts'
 export { lockDirectory } from './segment-log/directory-lock.ts'
 export {

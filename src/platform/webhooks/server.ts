@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { type AdmissionRule, type AdmittedObject, concerns, type VersionConverter } from '#kinds'
 import { type KubeClient, type KubeObject, type Resource, reviewAccess, whole } from '#kube'
 import { type Clock, systemClock } from '#model'
-import { boundConnections, CONNECTION_TIMES, type Logger } from '#runtime'
+import { boundConnections, CONNECTION_TIMES, chunksOf, discardBody, type Logger, readBounded } from '#runtime'
 import { type ConversionRequest, convert } from './convert.ts'
 import { mutate, operationOf, type ReviewRequest, type ReviewWorld, validate } from './review.ts'
 
@@ -102,6 +102,7 @@ class Answers {
       if (status === 500) this.#options.logger.error({ err: error, path: request.url }, 'a review failed')
       const message =
         error instanceof UnreadableReview ? error.message : 'the review failed; the log of the hub says why'
+      if (!(await discardBody(request))) response.setHeader('connection', 'close')
       send(response, status, { message })
     }
   }
@@ -162,14 +163,8 @@ interface Review {
 /** @throws UnreadableReview */
 async function readReview(request: IncomingMessage): Promise<Review> {
   if (request.method !== 'POST') throw new UnreadableReview(405, 'reviews are sent by POST')
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > MAX_BODY_BYTES) throw new UnreadableReview(413, `a review has at most ${MAX_BODY_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  const review = parsed(Buffer.concat(chunks).toString('utf8'))
+  const tooLarge = () => new UnreadableReview(413, `a review has at most ${MAX_BODY_BYTES} bytes`)
+  const review = parsed((await readBounded(chunksOf(request), MAX_BODY_BYTES, tooLarge)).toString('utf8'))
   if (!review || typeof review.kind !== 'string' || typeof review.request?.uid !== 'string')
     throw new UnreadableReview(400, 'the body is no review: kind and request.uid are needed')
   return review

@@ -1,7 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Clock, FleetError, seconds, systemClock } from '#model'
-import { boundConnections, CONNECTION_TIMES, hostName, isLoopback, type Logger, type Metrics } from '#runtime'
+import {
+  boundConnections,
+  CONNECTION_TIMES,
+  discardBody,
+  hostName,
+  isLoopback,
+  type Logger,
+  type Metrics,
+} from '#runtime'
 import { type ApiAccess, type Review, type Verdict, wordsOf } from './access.ts'
 import { EventStreams } from './event-streams.ts'
 import { pageOf } from './page.ts'
@@ -88,8 +96,12 @@ export class InventoryApi implements AsyncDisposable {
       await this.#respond(request, response)
     } catch (error) {
       const refusal = error instanceof Refusal ? error : this.#unexpected(error)
-      if (response.headersSent) response.destroy()
-      else sendRefusal(response, refusal)
+      if (response.headersSent) {
+        response.destroy()
+        return
+      }
+      if (!(await discardBody(request))) response.setHeader('connection', 'close')
+      sendRefusal(response, refusal)
     }
   }
 
@@ -100,8 +112,7 @@ export class InventoryApi implements AsyncDisposable {
     if (!route) throw new Refusal(404, 'route_not_found', 'nothing is here: see docs/reference/inventory-api.md')
     if (request.method !== 'GET')
       throw new Refusal(405, 'method_not_allowed', 'the inventory is only read: use GET', { headers: { allow: 'GET' } })
-    if (hasBody(request))
-      throw new Refusal(413, 'body_refused', 'a GET has no body here', { headers: { connection: 'close' } })
+    if (hasBody(request)) throw new Refusal(413, 'body_refused', 'a GET has no body here')
     const question = readQuestion(query, route.form, route.named)
     const review = reviewOf(route, question)
     await this.#admit(request, review)

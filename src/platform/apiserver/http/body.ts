@@ -1,6 +1,7 @@
 import { finished } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { isScalar, type Pair, parseDocument, visit } from 'yaml'
+import { chunksOf, readBounded } from '#runtime'
 import { decodeObject, ProtobufError } from '../protobuf/index.ts'
 import { ApiError } from '../status.ts'
 import type { ApiRequest } from './call.ts'
@@ -12,15 +13,8 @@ export const MAX_BODY_BYTES = 3 * 1024 * 1024
 export async function readBody(request: ApiRequest): Promise<Buffer> {
   const tooLarge = () => new ApiError('RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY_BYTES}`)
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
-  const source = request.headers['content-encoding'] === 'gzip' ? inflated(request) : request
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of source as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > MAX_BODY_BYTES) throw tooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  const source = request.headers['content-encoding'] === 'gzip' ? inflated(request) : chunksOf(request)
+  return readBounded(source, MAX_BODY_BYTES, tooLarge)
 }
 
 /** Fails with BadRequest where it is no gzip, and ends with the connection. */

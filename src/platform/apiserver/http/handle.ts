@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { discardBody } from '#runtime'
 import { bearerToken, type TokenHolders } from '../authentication.ts'
 import { certificateUser } from '../client-certificates.ts'
 import { aggregated, coreVersions, groupList, groupOf, resourceList } from '../discovery.ts'
@@ -85,8 +86,7 @@ async function answerError(call: Call, error: unknown): Promise<void> {
     response.destroy()
     return
   }
-  // What is left of a refused body is not read: the connection cannot be used again.
-  if (!request.complete && !['GET', 'HEAD'].includes(request.method ?? '')) response.setHeader('connection', 'close')
+  if (!(await discardBody(request))) response.setHeader('connection', 'close')
   await sendError(call, known)
 }
 
