@@ -251,6 +251,16 @@ describe('a file for each row', () => {
     expect(await yamlIn(folder, 'west/shop/deployment/a.yaml')).toEqual(row('a'))
   })
 
+  it('that another sink of the same inventory owns is an error that names its list: it would be taken away by one of them', async () => {
+    const folder = await aFolder()
+    await sinkIn(folder, { pathTemplate: 'docs/{name}-1' }).deliver(delivery([row('a')]), signal)
+    const other = sinkIn(folder, { pathTemplate: 'docs/{name}-{generation}' })
+    await expect(other.deliver(delivery([row('b')]), signal)).rejects.toMatchObject({
+      errorClass: 'terminal',
+      message: expect.stringMatching(/another sink of this inventory, whose list is \S+\.manifest\.json: /),
+    })
+  })
+
   it('is written over no list of files, whatever the path template says', async () => {
     const folder = await aFolder()
     await sinkIn(folder, perResource).deliver(delivery([row('a')]), signal)

@@ -107,9 +107,9 @@ class DirectoryTree implements DocumentTree {
     return new Map(paths.filter((_, i) => there[i] !== undefined).map((path) => [path, undefined]))
   }
 
-  async *manifests(maxBytes: number): AsyncIterable<string> {
+  async *manifests(maxBytes: number): AsyncIterable<readonly [string, string]> {
     const all = (await readdir(this.#directory, { recursive: true }).catch(absent)) ?? []
-    for (const path of all) if (path.endsWith('.manifest.json')) yield (await this.read(path, maxBytes)) ?? ''
+    for (const path of all) if (path.endsWith('.manifest.json')) yield [path, (await this.read(path, maxBytes)) ?? '']
   }
 }
 

@@ -26,6 +26,8 @@ export type DocumentPlan =
       readonly position: Position
       /** of the files */
       readonly paths: readonly string[]
+      /** those of them at which nothing stood, and that of the manifest where there was none */
+      readonly free: ReadonlySet<string>
       /** each file once, and the same ones whenever they are asked for; the manifest is not among them */
       files(): Iterable<DocumentFile>
       readonly manifest: DocumentFile
@@ -85,16 +87,14 @@ export async function planDocuments(
       `${list} is the name of a list of files, which is kept beside documents: let no path template end in .manifest`,
     )
   const owned = new Set(former?.paths)
-  await refuseFilesOfOthers(
-    paths.filter((one) => !owned.has(one)),
-    writing,
-    tree,
-    signal,
-  )
   const current = placesOf([...paths, path])
   const goes = goesFrom(delivery, layout, isTree, paths)
   const gone = [...owned].filter((one) => !current.has(one) && !isListPath(one))
-  const removed = gone.filter(goes)
+  const there = await tree.existing([...current, ...gone.filter(goes)], signal)
+  const added = paths.filter((one) => !owned.has(one) && there.has(one))
+  refuseObjectsOfOthers([...current], writing, there)
+  await refuseListedByOthers(added, path, writing, tree, signal)
+  const removed = ofWriting(gone.filter(goes), writing, there)
   const kept = gone.filter((one) => !goes(one))
   const { exportedAt } = head
   const { position } = delivery
@@ -110,6 +110,7 @@ export async function planDocuments(
     isSame,
     position: manifest.position,
     paths,
+    free: new Set([...current].filter((one) => !there.has(one))),
     files,
     manifest: { path, text: manifestText(manifest) },
     removed,
@@ -127,9 +128,9 @@ export async function planRemoval(
   const path = ownManifestPath(layout, writing)
   const manifest = parseManifest((await tree.read(path, MAX_MANIFEST_BYTES, signal)) ?? '')
   if (!manifest || !isSameWriting(manifest.writing, writing)) return []
-  return comparePositions(manifest.position, position) > 0
-    ? []
-    : [...manifest.paths.filter((one) => !isListPath(one)), path]
+  if (comparePositions(manifest.position, position) > 0) return []
+  const files = manifest.paths.filter((one) => !isListPath(one))
+  return [...ofWriting(files, writing, await tree.existing(files, signal)), path]
 }
 
 /** Whether each row has a file. Where nothing is said rows decide; no rows go the way that those before them went. */
@@ -146,6 +147,7 @@ const fingerprintOf = (layout: DocumentLayout, isTree: boolean): string =>
     .digest('hex')
     .slice(0, 12)
 
+/** @throws SinkError terminal, where it is somebody else's */
 async function readManifest(path: string, writing: Writing, tree: DocumentTree, signal: AbortSignal) {
   const manifest = parseManifest((await tree.read(path, MAX_MANIFEST_BYTES, signal)) ?? '')
   if (manifest && !isSameWriting(manifest.writing, writing)) throw foreignFile(path, manifest.writing)
@@ -194,26 +196,42 @@ function goesFrom({ complete }: Delivery, layout: DocumentLayout, isTree: boolea
   return (path: string): boolean => isPruned || wholes.has(wholePath(path))
 }
 
-/** A file that we do not own and that is there: it may be left from the original, or be somebody's. */
-async function refuseFilesOfOthers(
-  added: readonly string[],
+/** What stands in a sink: each path with the key of its owner, where that is kept with it. */
+type Standing = ReadonlyMap<string, string | undefined>
+
+/** Whatever our list says: a file that it names may have gone, and its name be taken by somebody else since. */
+function refuseObjectsOfOthers(paths: readonly string[], writing: Writing, there: Standing): void {
+  const own = ownerKey(writing)
+  for (const path of paths) {
+    const key = there.get(path)
+    if (key === undefined || key === own) continue
+    throw foreignFile(path, ownerOf(key) ?? { cluster: key, namespace: '', inventory: '' })
+  }
+}
+
+/** Those that are there and are nobody else's. */
+const ofWriting = (paths: readonly string[], writing: Writing, there: Standing): string[] =>
+  paths.filter((one) => there.has(one) && (there.get(one) ?? ownerKey(writing)) === ownerKey(writing))
+
+/** A file that is there and not in our list: it may be left from the original, or be in the list of somebody, or of another sink. */
+async function refuseListedByOthers(
+  paths: readonly string[],
+  ownList: string,
   writing: Writing,
   tree: DocumentTree,
   signal: AbortSignal,
 ): Promise<void> {
-  if (added.length === 0) return
-  const there = await tree.existing(added, signal)
-  if (there.size === 0) return
-  const own = ownerKey(writing)
-  for (const [path, key] of there) {
-    if (key === undefined || key === own) continue
-    throw foreignFile(path, ownerOf(key) ?? { cluster: key, namespace: '', inventory: '' })
-  }
-  for await (const text of tree.manifests(MAX_MANIFEST_BYTES, signal)) {
-    const manifest = parseManifest(text)
-    if (!manifest || isSameWriting(manifest.writing, writing)) continue
-    const path = manifest.paths.find((one) => there.has(one))
-    if (path !== undefined) throw foreignFile(path, manifest.writing)
+  if (paths.length === 0) return
+  const wanted = new Set(paths)
+  for await (const [list, text] of tree.manifests(MAX_MANIFEST_BYTES, signal)) {
+    const manifest = list === ownList ? undefined : parseManifest(text)
+    const path = manifest?.paths.find((one) => wanted.has(one))
+    if (manifest === undefined || path === undefined) continue
+    if (!isSameWriting(manifest.writing, writing)) throw foreignFile(path, manifest.writing)
+    throw new SinkError(
+      'terminal',
+      `${path} is written by another sink of this inventory, whose list is ${list}: change one of the path templates, or delete the list where that sink is gone`,
+    )
   }
 }
 

@@ -7,10 +7,10 @@ export interface DocumentTree {
   /** Which of these there are, each with the key of its owner where that is kept with it. */
   existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string | undefined>>
   /**
-   * Every set manifest up to this size, of anybody; asked where files of others might stand where ours would. None where owners are kept
-   * with files.
+   * Every set manifest up to this size, of anybody, as path and text; asked where files of others might stand where ours would. None
+   * where owners are kept with files.
    */
-  manifests(maxBytes: number, signal: AbortSignal): AsyncIterable<string>
+  manifests(maxBytes: number, signal: AbortSignal): AsyncIterable<readonly [string, string]>
 }
 
 /** An inventory as a key of ASCII. */

@@ -129,8 +129,7 @@ export class GitSink implements Sink {
   async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
     await this.#session(signal, (session) =>
       this.#replay(session, async (tree) => {
-        const owned = await planRemoval(writing, position, { layout: this.#layout, tree }, session.signal)
-        const removed = [...(await tree.existing(owned, session.signal)).keys()]
+        const removed = await planRemoval(writing, position, { layout: this.#layout, tree }, session.signal)
         const receipt = { position, written: 0, removed: removed.length, bytes: 0 }
         if (removed.length === 0) return { kind: 'none', receipt }
         const facts = { ...this.#factsOf(writing), generation: 0, itemCount: 0, checksum: '', exportedAt: this.#moment }

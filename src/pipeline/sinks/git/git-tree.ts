@@ -38,11 +38,11 @@ export class GitTree implements DocumentTree {
     return new Map([...(await this.files(paths, signal)).keys()].map((path) => [path, undefined]))
   }
 
-  async *manifests(maxBytes: number, signal: AbortSignal): AsyncIterable<string> {
+  async *manifests(maxBytes: number, signal: AbortSignal): AsyncIterable<readonly [string, string]> {
     if (this.#commit === undefined) return
     const paths = await this.#repository.pathsEndingWith(this.#commit, '.manifest.json', signal)
     for (const [path, { size }] of await this.#repository.entries(this.#commit, paths, signal))
-      if (size <= maxBytes) yield (await this.#repository.read(this.#commit, path, maxBytes, signal)) ?? ''
+      if (size <= maxBytes) yield [path, (await this.#repository.read(this.#commit, path, maxBytes, signal)) ?? '']
   }
 }
 

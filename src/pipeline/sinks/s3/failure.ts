@@ -20,6 +20,11 @@ const BY_NAME: readonly (readonly [RegExp, SinkErrorClass, string])[] = [
     'the clocks of the agent and of the store are too far apart: set the one that is wrong',
   ],
   [
+    /^ConditionalRequestConflict$/,
+    'transient',
+    'somebody wrote the same object in the same moment: whose it is is looked at again',
+  ],
+  [
     /^(AccessDenied|AllAccessDisabled|AccountProblem)$/,
     'forbidden',
     'the store forbids it: these credentials need s3:GetObject, s3:PutObject and s3:DeleteObject below the prefix, and s3:ListBucket, without which what is missing looks forbidden',
@@ -37,8 +42,13 @@ const BY_STATUS: readonly (readonly [number, SinkErrorClass, string])[] = [
   [401, 'terminal', 'the store does not take the credentials of the Secret'],
   [403, 'forbidden', 'the store forbids it with these credentials'],
   [404, 'terminal', 'there is no such bucket: make it, or change the endpoint'],
+  [412, 'transient', 'somebody wrote the same object in the same moment: whose it is is looked at again'],
   [429, 'transient', 'the store asks for fewer requests'],
 ]
+
+/** Of an answer that the library throws. */
+export const statusOf = (error: unknown): number | undefined =>
+  ((error ?? {}) as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
 
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)|ERR_TLS/
 
@@ -48,8 +58,8 @@ export function s3Failure(error: unknown, endpoint: string): SinkError {
   const known = [...causes(error)]
   const refused = known.find((one) => one instanceof AddressRefusedError)
   if (refused) return new SinkError('terminal', refused.message, { cause: error })
-  const { name = '', $metadata } = (error ?? {}) as { name?: string; $metadata?: { httpStatusCode?: number } }
-  const status = $metadata?.httpStatusCode
+  const { name = '' } = (error ?? {}) as { name?: string }
+  const status = statusOf(error)
   const [, errorClass, sentence] =
     BY_NAME.find(([is]) => is.test(name)) ?? BY_STATUS.find(([code]) => code === status) ?? []
   if (errorClass && sentence) return new SinkError(errorClass, sentence, { cause: error })

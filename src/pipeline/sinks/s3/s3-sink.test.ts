@@ -141,6 +141,42 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
     expect(await keysUnder(url)).toEqual(before)
   })
 
+  it('keeps what somebody has written where a list of another still names a file of before', async () => {
+    const url = place()
+    const victim = { cluster: 'west', namespace: 'team-a', inventory: 'api-1' }
+    const sly = { cluster: 'west', namespace: 'team', inventory: 'api' }
+    const lists = await opened(url, { spec: { pathTemplate: '{namespace}-a/{name}-{generation}' } })
+    const takes = await opened(url, { spec: { pathTemplate: '{namespace}-a/{name}-1' } })
+    await lists.deliver(deliveryOf(sly, at(1), rowsTo(1), { generation: 1 }), signal)
+    await lists.deliver(deliveryOf(sly, at(2), rowsTo(1), { generation: 2 }), signal)
+    await takes.deliver(deliveryOf(sly, at(1), rowsTo(1)), signal)
+    await takes.remove(sly, at(2), signal)
+    const sink = await opened(url, { spec: { pathTemplate: '{namespace}/{name}' } })
+    await sink.deliver(deliveryOf(victim, at(1), rowsTo(3)), signal)
+    const before = await textOf(url, 'team-a/api-1.json')
+
+    const again = deliveryOf(sly, at(3), rowsTo(2), { generation: 1 })
+    await expect(lists.deliver(again, signal)).rejects.toThrow('belongs to inventory team-a/api-1 of cluster west')
+    await lists.remove(sly, at(4), signal)
+    expect(await textOf(url, 'team-a/api-1.json')).toBe(before)
+    expect(await keysUnder(url)).toEqual(['team-a/api-1.json', 'team-a/api-1.manifest.json'])
+  })
+
+  it('has a free name for one alone of those who take it in the same moment', async () => {
+    const url = place()
+    const others = Array.from({ length: 6 }, (_, i) => ({ cluster: 'west', namespace: `team-${i}`, inventory: 'all' }))
+    for (let round = 1; round <= 8; round++) {
+      const spec = { pathTemplate: `shared/${round}/doc` }
+      const sinks = await Promise.all(others.map(() => opened(url, { spec })))
+      const tries = await Promise.allSettled(
+        others.map((other, i) => sinks[i]?.deliver(deliveryOf(other, at(1), rowsTo(1)), signal)),
+      )
+      const refused = tries.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []))
+      expect(refused).toHaveLength(others.length - 1)
+      for (const message of refused) expect(message).toMatch(/belongs to inventory|in the same moment/)
+    }
+  })
+
   it('says what is wrong with keys and buckets, and says no key', async () => {
     for (const [url, credentials, errorClass, words] of [
       [`http://127.0.0.1:${server.port}/nothing-here`, KEYS, 'terminal', 'no such bucket'],
@@ -229,6 +265,18 @@ describe('bad luck with a store', () => {
       .catch((error: Error) => error)) as Error
     expect(failure).toMatchObject({ name: 'SinkError', errorClass, message: expect.stringContaining(words) })
     expect(failure.message).not.toContain(KEYS.secretAccessKey)
+  })
+
+  it('that knows no condition is written to without one', async () => {
+    const store = await aWeakStore((request, response) => {
+      if (request.headers['if-none-match'] === undefined) return false
+      failed(response, 501, 'NotImplemented')
+      return true
+    })
+    const sink = await opened(`http://127.0.0.1:${store.port}/shop`)
+    expect(await sink.deliver(deliveryOf(west, at(1), rowsTo(2)), signal)).toMatchObject({ written: 2 })
+    expect(store.objects.size).toBe(2)
+    expect(store.requests.filter(({ headers }) => headers['if-none-match'] === '*')).toHaveLength(1)
   })
 
   it('that passes is not noticed', async () => {

@@ -53,7 +53,8 @@ export class S3Sink implements Sink {
   async probe(signal: AbortSignal): Promise<Probe> {
     const warnings = [...this.#warnings]
     try {
-      await this.#store.write(TEST_OBJECT, 'written by a connection test\n', 'text/plain', signal)
+      const text = 'written by a connection test\n'
+      await this.#store.write({ path: TEST_OBJECT, text, contentType: 'text/plain' }, signal)
       await this.#store.delete(TEST_OBJECT, signal)
       return { verified: true, message: `the bucket ${this.#bucket.bucket} may be written to`, warnings }
     } catch (error) {
@@ -73,8 +74,9 @@ export class S3Sink implements Sink {
       ...{ position, written: 0, removed: plan.removed.length, bytes: 0 },
       ...(replaced !== undefined && { replaced }),
     }
-    for (const { path, text: body } of await this.#missing(plan, signal)) {
-      await this.#store.write(path, body, contentType, signal, ownerKey(writing))
+    for (const { path, text: body } of plan.isSame ? missingFiles(plan) : everyFile(plan)) {
+      const owner = ownerKey(writing)
+      await this.#store.write({ path, text: body, contentType, owner, isNew: plan.free.has(path) }, signal)
       receipt.written++
       receipt.bytes += Buffer.byteLength(body)
     }
@@ -97,17 +99,6 @@ export class S3Sink implements Sink {
     this.#store.close()
   }
 
-  /** What is to be written: of content that stands there already, the documents that somebody took away. */
-  async #missing(
-    plan: DocumentPlan & { readonly kind: 'write' },
-    signal: AbortSignal,
-  ): Promise<Iterable<DocumentFile>> {
-    if (!plan.isSame) return everyFile(plan)
-    const there = await this.#store.existing(plan.paths, signal)
-    if (there.size === plan.paths.length) return []
-    return [...plan.files()].filter(({ path }) => !there.has(path))
-  }
-
   get #warnings(): readonly string[] {
     return [
       ...(this.#bucket.endpoint.startsWith('http:') ? ['what is sent is not encrypted: write https'] : []),
@@ -116,6 +107,12 @@ export class S3Sink implements Sink {
         : []),
     ]
   }
+}
+
+/** Of content that stands there already: the documents that somebody took away. */
+function* missingFiles(plan: DocumentPlan & { readonly kind: 'write' }): Generator<DocumentFile> {
+  if (plan.paths.every((path) => !plan.free.has(path))) return
+  for (const file of plan.files()) if (plan.free.has(file.path)) yield file
 }
 
 /** Keys come from the Secret of the sink alone: those of the machine are the agent's, and sinks are declared by others. */

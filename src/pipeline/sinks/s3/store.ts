@@ -17,7 +17,7 @@ import { type DocumentTree, tooLarge } from '../documents/index.ts'
 import { SinkError, type SnapshotDeclaration } from '../sink.ts'
 import { Slots } from '../slots.ts'
 import type { Bucket } from './bucket.ts'
-import { s3Failure } from './failure.ts'
+import { s3Failure, statusOf } from './failure.ts'
 
 /** Of an answer, bytes: a document that is read back, with its head. */
 const MAX_ANSWER_BYTES = 65 * 2 ** 20
@@ -33,6 +33,20 @@ const SILENCE_MS = 30_000
 const AT_ONCE = 8
 /** Metadata of an object: the key of the inventory that wrote it. */
 const OWNER = 'clusterpulse-owner'
+
+/** A store that does not know a condition, as many besides AWS, says so. */
+const NOT_IMPLEMENTED = 501
+
+/** A document of a bucket. */
+export interface StoredText {
+  readonly path: string
+  readonly text: string
+  readonly contentType: string
+  /** key of the inventory whose document it is */
+  readonly owner?: string
+  /** nothing stood there a moment ago: what somebody else has put there since stays, and the write fails */
+  readonly isNew?: boolean
+}
 
 export interface StoreKeys {
   readonly accessKeyId: string
@@ -56,6 +70,7 @@ export class S3Store implements DocumentTree {
   readonly #guard: OutboundGuard
   readonly #client: S3Client
   readonly #longReads: Slots
+  #knowsConditions = true
 
   constructor(
     bucket: Bucket,
@@ -123,19 +138,20 @@ export class S3Store implements DocumentTree {
   }
 
   // biome-ignore lint/correctness/useYield: each file says itself whose it is
-  async *manifests(): AsyncIterable<string> {
+  async *manifests(): AsyncIterable<never> {
     return
   }
 
-  /** @param owner key of the inventory whose file it is */
-  async write(path: string, text: string, contentType: string, signal: AbortSignal, owner?: string): Promise<void> {
-    await this.#call(signal, () => {
-      const command = new PutObjectCommand({
-        ...this.#key(path),
-        ...{ Body: text, ContentType: contentType },
-        ...(owner !== undefined && { Metadata: { [OWNER]: owner } }),
-      })
-      return this.#client.send(command, { abortSignal: signal })
+  async write(object: StoredText, signal: AbortSignal): Promise<void> {
+    await this.#call(signal, async () => {
+      if (object.isNew !== true || !this.#knowsConditions) return this.#put(object, signal)
+      try {
+        return await this.#put(object, signal, { IfNoneMatch: '*' })
+      } catch (error) {
+        if (statusOf(error) !== NOT_IMPLEMENTED) throw error
+        this.#knowsConditions = false
+        return this.#put(object, signal)
+      }
     })
   }
 
@@ -147,6 +163,16 @@ export class S3Store implements DocumentTree {
 
   close(): void {
     this.#client.destroy()
+  }
+
+  #put({ path, text, contentType, owner }: StoredText, signal: AbortSignal, condition: { IfNoneMatch?: string } = {}) {
+    const command = new PutObjectCommand({
+      ...this.#key(path),
+      ...{ Body: text, ContentType: contentType },
+      ...(owner !== undefined && { Metadata: { [OWNER]: owner } }),
+      ...condition,
+    })
+    return this.#client.send(command, { abortSignal: signal })
   }
 
   #headOf(path: string, signal: AbortSignal) {
