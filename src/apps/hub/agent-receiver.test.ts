@@ -9,8 +9,9 @@ import { createKubeClient, type KubeClient, type Resource } from '#kube'
 import { soleOwner } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import { embeddedApi } from '../../../test/owned-fleet.ts'
-import { AgentReceiver, INGESTER_MAP } from './agent-receiver.ts'
+import { AgentReceiver } from './agent-receiver.ts'
 import { readManagerConfig } from './config.ts'
+import { INGESTER_MAP } from './object-names.ts'
 import type { HubLogger } from './run.ts'
 
 /** Guards against hanging; `vi.waitFor` by itself waits for a second. */

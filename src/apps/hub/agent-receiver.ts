@@ -12,6 +12,7 @@ import { type Metrics, retryForever } from '#runtime'
 import type { IngesterConfig } from './config-push.ts'
 import type { HubJoinsWiring } from './joins.ts'
 import { listenAtKept } from './kept-port.ts'
+import { INGESTER_MAP } from './object-names.ts'
 import type { HubLogger } from './run.ts'
 
 export interface AgentReceiverOptions {
@@ -34,8 +35,6 @@ export interface AgentReceiverOptions {
   readonly logger: HubLogger
 }
 
-/** What `clusterpulse connect` needs to know of a running hub, in the hub's namespace. */
-export const INGESTER_MAP = 'clusterpulse-ingester'
 const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
 const CA_READ_EVERY_MS = minutes(1)
 const MEMBERS_WITHIN_MS = seconds(5)

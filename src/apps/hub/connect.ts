@@ -16,9 +16,8 @@ import { type CompiledSource, compileMetricSource, type SourceObject } from '#me
 import { type ClusterName, parseAgentRights, seconds, systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { encodeJoinText } from '#wire'
-import { INGESTER_MAP } from './agent-receiver.ts'
-import { HUB_NAMESPACE } from './control-plane.ts'
 import { trustedRoots } from './joins.ts'
+import { HUB_NAMESPACE, INGESTER_MAP } from './object-names.ts'
 import { ConnectError, clusterNameOf, hubAccess } from './objects-of-hub.ts'
 
 /** What `clusterpulse connect` is called with. */

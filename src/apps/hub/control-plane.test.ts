@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { accessForContext, createKubeClient, loadKubeconfig, type Resource } from '#kube'
 import { silentLogger } from '#runtime'
 import { TestAuthority } from '../../platform/apiserver/test/certificates.ts'
-import { type ControlPlane, HUB_NAMESPACE, openControlPlane, unneededKeysWords } from './control-plane.ts'
+import { type ControlPlane, openControlPlane, unneededKeysWords } from './control-plane.ts'
+import { HUB_NAMESPACE } from './object-names.ts'
 
 let dataDir: string
 beforeEach(async () => {

@@ -27,8 +27,8 @@ import { registrationAdmission } from '#registration'
 import type { Logger, Metrics } from '#runtime'
 import { createSealer, keptKeys, type Sealer } from '#sealing'
 import { listenAtKept } from './kept-port.ts'
+import { HUB_NAMESPACE } from './object-names.ts'
 
-export const HUB_NAMESPACE = 'clusterpulse'
 /** As whom the hub itself speaks to its API: what it writes is told from what people write. */
 export const HUB_USER = 'clusterpulse'
 

@@ -1,5 +1,5 @@
 import type { ApiObject, ApiServer } from '#apiserver'
-import { HUB_NAMESPACE } from './control-plane.ts'
+import { HUB_NAMESPACE } from './object-names.ts'
 
 type Resource = Parameters<ApiServer['objects']['get']>[0]
 

@@ -1,7 +1,7 @@
 import type { ApiObject } from '#apiserver'
 import { monitorAccessPolicy } from '#kinds'
-import { HUB_NAMESPACE } from './control-plane.ts'
 import type { DeclaredOnce } from './declared-once.ts'
+import { HUB_NAMESPACE } from './object-names.ts'
 
 const POLICIES = {
   group: monitorAccessPolicy.group,

@@ -1,7 +1,7 @@
 import type { ApiObject, ApiServer } from '#apiserver'
 import { metricSource, registryConnection } from '#kinds'
-import { HUB_NAMESPACE } from './control-plane.ts'
 import type { DeclaredOnce } from './declared-once.ts'
+import { HUB_NAMESPACE } from './object-names.ts'
 
 const SOURCES = { group: metricSource.group, version: metricSource.version, plural: metricSource.plural }
 const REGISTRIES = {

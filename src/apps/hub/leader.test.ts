@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { LeaderElection } from '#controller'
 import { createLogger, type Part } from '#runtime'
-import { type ControlPlane, HUB_NAMESPACE, openControlPlane } from './control-plane.ts'
+import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import { createLeader } from './leader.ts'
+import { HUB_NAMESPACE } from './object-names.ts'
 
 const logger = createLogger('silent')
 let directory: string

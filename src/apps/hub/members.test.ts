@@ -6,9 +6,9 @@ import { type ApiObject, ApiServer } from '#apiserver'
 import { clusterConnection } from '#kinds'
 import { kubeconfigPaths } from '#kube'
 import { silentLogger } from '#runtime'
-import { HUB_NAMESPACE } from './control-plane.ts'
 import { DeclaredOnce } from './declared-once.ts'
 import { declareMembers, kubeconfigMembers, type Member } from './members.ts'
+import { HUB_NAMESPACE } from './object-names.ts'
 
 const connections = { group: 'clusterpulse.io', version: 'v1alpha1', plural: 'clusterconnections' }
 const secrets = { group: '', version: 'v1', plural: 'secrets' }

@@ -2,8 +2,8 @@ import type { ApiObject, ApiServer } from '#apiserver'
 import { accessForContext, loadKubeconfig } from '#kube'
 import { type ClusterName, clusterNameFrom, FleetError, isClusterName } from '#model'
 import type { Logger } from '#runtime'
-import { HUB_NAMESPACE } from './control-plane.ts'
 import type { DeclaredOnce } from './declared-once.ts'
+import { HUB_NAMESPACE } from './object-names.ts'
 
 /** One cluster that `up` shows, as the objects it writes for it. */
 export interface Member {

@@ -11,14 +11,7 @@ import { countBuild, keepPrivate, Metrics, type Part } from '#runtime'
 import { type SimulatedRegistry, simulateRegistry } from '#simulator'
 import { EmbeddedStateStore } from '#state'
 import type { Env, UpConfig } from './config.ts'
-import {
-  type ControlPlane,
-  HUB_NAMESPACE,
-  HUB_USER,
-  kubeconfigOf,
-  openControlPlane,
-  unneededKeysWords,
-} from './control-plane.ts'
+import { type ControlPlane, HUB_USER, kubeconfigOf, openControlPlane, unneededKeysWords } from './control-plane.ts'
 import { DeclaredOnce } from './declared-once.ts'
 import { simulatedMembers } from './demo.ts'
 import { fillPast } from './demo-past.ts'
@@ -33,6 +26,7 @@ import { auditEntryOfAuthority, memberAuthority, memberCertificates } from './me
 import { refusalsCounted } from './member-metrics.ts'
 import { declareMembers, knownMembers, knownSince, kubeconfigMembers, type Member } from './members.ts'
 import { monitorPart } from './monitor-listener.ts'
+import { HUB_NAMESPACE } from './object-names.ts'
 import { fleetKubeconfigs, ownHubWords, withoutHub } from './own-kubeconfig.ts'
 import { inBackground, part, type RoleOptions, roleLogger, runUntilSignal } from './run.ts'
 import { serving } from './serve.ts'
