@@ -47,14 +47,14 @@ const aCluster = (name: string, spec: object = {}, labels?: Record<string, strin
 })
 
 const asked = ({ port }: WebhookListener, { ca }: Identity, method: string, path: string, body: string) =>
-  new Promise<{ code: number | undefined; text: string }>((resolve, reject) => {
+  new Promise<{ code: number | undefined; text: string; kept: unknown }>((resolve, reject) => {
     const call = request(`https://127.0.0.1:${port}${path}`, { method, ca }, (response) => {
       let text = ''
       response.setEncoding('utf8')
       response.on('data', (part) => {
         text += part
       })
-      response.on('end', () => resolve({ code: response.statusCode, text }))
+      response.on('end', () => resolve({ code: response.statusCode, text, kept: response.headers['keep-alive'] }))
     })
     call.on('error', reject)
     call.end(body)
@@ -84,7 +84,7 @@ it('webhooks that have a word answer nobody who does not know it, and write noth
     '/audit?a1b2',
     `/validate/${rule}`,
   ])
-    expect([path, await asked(webhooks, tls, 'POST', path, review('forged'))]).toEqual([
+    expect([path, await asked(webhooks, tls, 'POST', path, review('forged'))]).toMatchObject([
       path,
       { code: 403, text: expect.stringContaining('only the API server') },
     ])
@@ -100,6 +100,13 @@ it('webhooks that have a word answer nobody who does not know it, and write noth
   })
   expect(await asked(webhooks, tls, 'POST', '/audit/a1b2', refused)).toMatchObject({ code: 200 })
   expect(written).toEqual(['true'])
+})
+
+it('webhooks leave it to the API server to close a connection, which does so after 90 s', async () => {
+  const tls = await identity()
+  const kube = undefined as unknown as KubeClient
+  await using webhooks = await listenWebhooks({ rules: [], tls, port: 0, logger: silentLogger, kube })
+  expect(await asked(webhooks, tls, 'GET', '/', '')).toMatchObject({ kept: 'timeout=120' })
 })
 
 describe.skipIf(skip)(`webhooks of a real kube-apiserver${skip ? ` (skipped: ${missing})` : ''}`, () => {
