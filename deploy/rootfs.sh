@@ -1,12 +1,18 @@
 #!/bin/sh
 # Gathers what the program needs to run, and nothing else, into a folder: node, the shared libraries it and the native
 # packages load, the system's CA certificates, our bundle, the page and the packages. Usage: rootfs.sh APP FOLDER
+# With LINK=yes the files are the same ones by further names, where one file system has both: for folders that nobody writes to.
 set -eu
 app=$1
 out=$2
 node=$(command -v node)
 
-put() { mkdir -p "$out$(dirname "$2")" && cp -RL "$1" "$out$2"; }
+put() {
+  mkdir -p "$out$(dirname "$2")"
+  if [ "${LINK:-}" = yes ] && cp -RLl "$1" "$out$2" 2>/dev/null; then return; fi
+  rm -rf "$out$2"
+  cp -RL "$1" "$out$2"
+}
 
 put "$node" /usr/local/bin/node
 {

@@ -30,6 +30,11 @@ const runs = {
     what: 'streams of two processes, cut off, stuck and under policies that change: [stories = 10000]',
     settings: ([stories = 10_000]) => ({ STREAM_STORIES: stories }),
   },
+  properties: {
+    test: 'src',
+    what: 'every property with all the cases it names, of which `npm test` draws a quarter, beside the other tests of its file',
+    settings: () => ({ WHOLE_PROPERTIES: 1 }),
+  },
   rbac: {
     test: 'src/platform/apiserver/rbac/real.test.ts',
     what: 'random questions about random roles, to a real kube-apiserver and to ours: [questions = 10000] [seed = 1]',

@@ -6,7 +6,6 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -42,8 +41,7 @@ export function buildRootfs(): string {
   const work = mkdtempSync(join(tmpdir(), 'rootfs-'))
   const app = join(work, 'app')
   mkdirSync(app)
-  for (const name of ['package.json', 'LICENSE', 'bin', 'dist'])
-    cpSync(join(ROOT, name), join(app, name), { recursive: true })
+  for (const name of ['package.json', 'LICENSE', 'bin', 'dist']) link(join(ROOT, name), join(app, name))
   // What `npm prune --omit=dev` would leave of the packages that are here.
   const kept = spawnSync('npm', ['ls', '--omit=dev', '--all', '--parseable'], { cwd: ROOT, encoding: 'utf8' }).stdout
   const modules = join(ROOT, 'node_modules')
@@ -53,7 +51,11 @@ export function buildRootfs(): string {
   if (packages.length < 50) throw new Error(`npm names ${packages.length} packages: is npm ci done?`)
   for (const path of packages) link(path, join(app, 'node_modules', path.slice(modules.length + 1)))
   const rootfs = join(work, 'root')
-  execFileSync('sh', [join(ROOT, 'deploy/rootfs.sh'), app, rootfs], { stdio: 'pipe' })
+  // Nobody writes to what is in there: its root is mounted read-only.
+  execFileSync('sh', [join(ROOT, 'deploy/rootfs.sh'), app, rootfs], {
+    stdio: 'pipe',
+    env: { ...process.env, LINK: 'yes' },
+  })
   rmSync(app, { recursive: true })
   addRuntimeFiles(rootfs)
   return rootfs

@@ -36,6 +36,8 @@ const usual = () => ({
   INGESTER_PORT: String(randomInt(10_000, 32_000)),
   METRICS_BIND_ADDRESS: '127.0.0.1:0',
   HEALTH_PROBE_BIND_ADDRESS: '127.0.0.1:0',
+  // As in vitest.config.ts: programs get no environment of ours but this.
+  GOGC: '400',
 })
 
 /** A kubeconfig of one cluster that is not there: for a hub whose members are not what a test is about. The demo takes ten times its work. */
@@ -121,8 +123,8 @@ function watched(child: ChildProcess): Running {
 }
 
 /**
- * Asks again until the answer satisfies; says what the last answer was when it never did. What takes long to answer is asked less
- * often: a machine that is busy with the question answers late.
+ * Asks again until the answer satisfies; says what the last answer was when it never did. What takes long to answer, or long to come,
+ * is asked less often: a machine that is busy with the question answers late, and half of the suite's time is such waiting.
  */
 export async function eventually<T>(
   ask: () => Promise<T>,
@@ -130,6 +132,7 @@ export async function eventually<T>(
   withinMs = 60_000,
 ): Promise<T> {
   const deadline = Date.now() + withinMs
+  const began = performance.now()
   let last: unknown
   while (Date.now() < deadline) {
     const asked = performance.now()
@@ -140,7 +143,8 @@ export async function eventually<T>(
     } catch (error) {
       last = error
     }
-    const pauseMs = Math.min(Math.max(50, 2 * (performance.now() - asked)), 1_000)
+    const now = performance.now()
+    const pauseMs = Math.min(Math.max(50, 2 * (now - asked), Math.min((now - began) / 10, 500)), 1_000)
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
   throw new Error(

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { type TSchema, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
+import { all } from '../../../test/properties.ts'
 import { type StructuralSchema, toStructural } from './crd-schema.ts'
 
 describe('toStructural', () => {
@@ -113,7 +114,7 @@ describe('toStructural', () => {
           expect(theirs(value), JSON.stringify({ schema, structural, value })).toBe(verdict)
         }
       }),
-      { numRuns: 150 },
+      all({ numRuns: 150 }),
     )
     expect(accepted).toBeGreaterThan(50)
   })

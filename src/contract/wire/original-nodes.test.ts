@@ -2,6 +2,7 @@ import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Batch, type NodeSnapshot, parseClusterName } from '#model'
+import { all } from '../../../test/properties.ts'
 import { decodeRequest, encodeRequest } from './envelopes.ts'
 import { MetricsBatchSchema } from './generated/clusterpulse/collector/v1/collector_pb.ts'
 import { batchFromOriginal } from './original.ts'
@@ -118,7 +119,7 @@ describe('nodes of the original, read from the bytes', () => {
         const before = nodesOf(slowly(requestOf(first)))
         for (const known of [[], before]) if (expectSame(requestOf(second), known)) quick++
       }),
-      { numRuns: 1_000 },
+      all({ numRuns: 1_000 }),
     )
     expect(quick).toBeGreaterThan(50)
   })
@@ -143,7 +144,7 @@ describe('nodes of the original, read from the bytes', () => {
           if (expectSame(Uint8Array.from(bytes), known)) quick++
         },
       ),
-      { numRuns: 5_000 },
+      all({ numRuns: 5_000 }),
     )
     expect(quick).toBeGreaterThan(100)
   })

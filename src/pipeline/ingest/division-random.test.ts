@@ -15,6 +15,7 @@ import {
   type SampleSet,
 } from '#model'
 import { batchFromOriginal, encodeRequest, originalFromBatch, readOriginal } from '#wire'
+import { all } from '../../../test/properties.ts'
 import {
   aBatch,
   aNode,
@@ -231,7 +232,7 @@ describe('a fleet that is divided anew, at any moment and again', () => {
         }
       }),
       // A failure is told as far as it was made smaller by then.
-      { numRuns: RUNS, interruptAfterTimeLimit: 20_000 + RUNS * 3_000 },
+      all({ numRuns: RUNS, interruptAfterTimeLimit: 20_000 + RUNS * 3_000 }),
     )
     expect(carried).toBeGreaterThan(0)
   })

@@ -7,6 +7,7 @@ import { openEvents } from '#events'
 import { type Batch, ORIGINAL_ORIGIN, systemClock } from '#model'
 import { openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
+import { all } from '../../../test/properties.ts'
 import { openHoleOf } from '../api/history.ts'
 import { spansOf } from '../history/spans.ts'
 import { aBatch, aNode, anAgent, complete, facts, T0, west } from '../state/test/fleet-words.ts'
@@ -208,7 +209,7 @@ describe('what history has nothing of', () => {
             expect(joined(spans, kept)).toEqual(missing(kept, hub.now))
           }),
         ),
-        { numRuns: RUNS },
+        all({ numRuns: RUNS }),
       ),
   )
 

@@ -8,6 +8,7 @@ import { samplesOf } from '#history'
 import { type Batch, type NodeSnapshot, type Part, systemClock, type Table } from '#model'
 import { openLog } from '#runtime'
 import { EmbeddedStateStore } from '#state'
+import { all } from '../../../test/properties.ts'
 import { aBatch, aNode, complete, facts, seen, seenSince, sizes, T0, west } from '../state/test/fleet-words.ts'
 import { BaseMismatchError } from './errors.ts'
 import { Ingester } from './ingester.ts'
@@ -182,7 +183,7 @@ describe('rounds and steps at random', () => {
           await hub[Symbol.asyncDispose]()
         }
       }),
-      { numRuns: 60 },
+      all({ numRuns: 60 }),
     )
     // Both ways were gone.
     expect(differences).toBeGreaterThan(50)

@@ -6,6 +6,7 @@ import { open } from 'lmdb'
 import { describe, expect, it } from 'vitest'
 import { silentLogger } from '#runtime'
 import { createSealer, localKeys } from '#sealing'
+import { all } from '../../../test/properties.ts'
 import { type JournalOptions, journalStorage as openJournal } from './journal.ts'
 import { chainOf, type JournalRecord } from './journal-chain.ts'
 import { ObjectsLostError } from './journal-errors.ts'
@@ -86,7 +87,7 @@ describe('stored objects in a damaged folder', () => {
           await using again = await journalStorage({ dir: damaged })
           expect(new Map(again.load().objects)).toEqual(expected)
         }),
-        { numRuns: RUNS },
+        all({ numRuns: RUNS }),
       )
     },
     60_000 + RUNS * 1_000,
@@ -129,7 +130,7 @@ describe('stored objects in a damaged folder', () => {
             expect(new Map(after.load().objects)).toEqual(new Map(left.load().objects))
           },
         ),
-        { numRuns: RUNS },
+        all({ numRuns: RUNS }),
       )
       expect(refused).toBeGreaterThan(0)
     },

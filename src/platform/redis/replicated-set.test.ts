@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { StoreUnavailableError } from '#model'
+import { all } from '../../../test/properties.ts'
 import { SilentProxy } from '../../../test/silent-proxy.ts'
 import { eventually, redisMissing, startRedis, type TestRedis } from '../../pipeline/state/test/redis-server.ts'
 import { closeRedis, type Redis, type RedisConnection, redisClient } from './index.ts'
@@ -121,7 +122,7 @@ describe.skipIf(redisMissing).each(uses)(
             for (const reader of [knows, starts]) expect(await read(reader)).toEqual(intact)
           },
         ),
-        { numRuns: CASES },
+        all({ numRuns: CASES }),
       )
       // Both happen: what other readers use is damaged without harm to ours.
       expect(refused).toBeGreaterThan(CASES / 3)

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { all } from '../../../../test/properties.ts'
 import { applyDefaults, builtInSchema, prune } from '../schema/index.ts'
 import { isMap } from '../schema/json.ts'
 import type { ApiObject, Schema } from '../types.ts'
@@ -414,7 +415,7 @@ describe.skipIf(missingOriginal())(`apply beside a real kube-apiserver (${missin
             if ('object' in outcome) mine = outcome.object
           }
         }),
-        { numRuns: runs, seed: 7 },
+        all({ numRuns: runs, seed: 7 }),
       )
     },
     60_000,

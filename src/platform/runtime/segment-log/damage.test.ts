@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { all } from '../../../../test/properties.ts'
 import { RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES } from './record.ts'
 import { type LogDamage, SegmentLog, type SegmentLogOptions } from './segment-log.ts'
 
@@ -113,7 +114,7 @@ describe.each(['refuse', 'drop-oldest'] as const)('a damaged disk under a log th
           }
         },
       ),
-      { numRuns: POSITIONS / 2 },
+      all({ numRuns: POSITIONS / 2 }),
     )
   })
 })
@@ -161,7 +162,7 @@ describe('a damaged checkpoint', () => {
         expect(end).toBe(last)
         expect(damage).toMatchObject([{ kind: 'damaged', segment: 'state.checkpoint' }])
       }),
-      { numRuns: POSITIONS },
+      all({ numRuns: POSITIONS }),
     )
     await writeFile(file(), good)
     expect(await opened()).toEqual({ checkpoint: reads, last, damage: [] })
