@@ -11,26 +11,46 @@ const EVERY_ROW = Int32Array.from({ length: MAX_CHUNK_ROWS }, (_, row) => row)
 /** All rows of two chunks with the very same keys. */
 export const pairsOfAll = (chunk: Chunk): RowPairs => ({ count: sizeOf(chunk), before: EVERY_ROW, after: EVERY_ROW })
 
-/** Places in the pairs where the rows differ. */
-export function differingPairs(before: Chunk, after: Chunk, pairs: RowPairs): number[] {
+/**
+ * Places in the pairs where the rows differ.
+ * @param most beyond as many not all need be there
+ */
+export function differingPairs(
+  before: Chunk,
+  after: Chunk,
+  pairs: RowPairs,
+  most = Number.POSITIVE_INFINITY,
+): number[] {
   const differs = new Uint8Array(pairs.count)
   const inPlace = pairs.before === pairs.after
   for (let at = -1; at < after.columns.length; at++) {
     const [one, other] = at < 0 ? [before.labels, after.labels] : [before.columns[at], after.columns[at]]
     // Both have a column for each field.
-    if (one !== other || !(inPlace || one?.isOne)) markDifferences(one as Column, other as Column, pairs, differs)
+    if (one === other && (inPlace || one?.isOne)) continue
+    markDifferences(one as Column, other as Column, pairs, differs)
+    if (most < pairs.count && sumOf(differs) > most) break
   }
   const places: number[] = []
   for (let i = 0; i < differs.length; i++) if (differs[i] === 1) places.push(i)
   return places
 }
 
-/** What makes `after` of `before`, chunks of the same fields: rows of `after` that are new or differ, rows of `before` that are gone. */
+function sumOf(bits: Uint8Array): number {
+  let sum = 0
+  for (let i = 0; i < bits.length; i++) sum += bits[i] as number
+  return sum
+}
+
+/**
+ * What makes `after` of `before`, chunks of the same fields: rows of `after` that are new or differ, rows of `before` that are gone.
+ * @param most beyond as many not all need be there
+ */
 export function chunkChanges(
   before: Chunk,
   after: Chunk,
+  most?: number,
 ): { readonly put: readonly number[]; readonly removed: readonly number[] } {
-  if (before.keys === after.keys) return { put: differingPairs(before, after, pairsOfAll(after)), removed: [] }
+  if (before.keys === after.keys) return { put: differingPairs(before, after, pairsOfAll(after), most), removed: [] }
   const [put, removed]: [number[], number[]] = [[], []]
   const both = new PairsOfKeys(before, after)
   let [a, b] = [0, 0]
@@ -40,7 +60,7 @@ export function chunkChanges(
     else if (order > 0) put.push(b++)
     else both.add(a++, b++)
   }
-  for (const at of differingPairs(before, after, both)) put.push(both.after[at] as number)
+  for (const at of differingPairs(before, after, both, most)) put.push(both.after[at] as number)
   return { put: put.sort((one, other) => one - other), removed }
 }
 

@@ -1,6 +1,6 @@
-import { type Column, columnInOrder, columnOf, columnWith, MAX_CHUNK_ROWS } from './column.ts'
+import { areEqual, type Column, columnInOrder, columnOf, columnWith, MAX_CHUNK_ROWS } from './column.ts'
 import { bytesOfJson, type JsonValue, sameJson } from './json.ts'
-import { JoinedTexts, joinedTexts, type Values } from './texts.ts'
+import { areEqualTexts, JoinedTexts, joinedTexts, type Values } from './texts.ts'
 
 /** Labels of an object, as Kubernetes has them. */
 export type Labels = Readonly<Record<string, string>>
@@ -85,6 +85,25 @@ function isSameAt(column: Column, at: number, rows: readonly number[], put: RowR
     if (!sameJson(column.at(rows[i] as number), put.value(at, first + i))) return false
   }
   return true
+}
+
+/** `put`, of the same keys, with those of `chunk` and its columns that are equal; the very same chunk where all are. */
+export function chunkOver(chunk: Chunk, put: Chunk): Chunk {
+  const { keys } = chunk
+  const size = sizeOf(chunk)
+  const over = <T extends JsonValue>(column: Column<T>, other: Column<T>): Column<T> =>
+    areEqual(column, other, size) ? column : other
+  const labels = over(chunk.labels, put.labels)
+  const columns = put.columns.map((column, at) => over(chunk.columns[at] as Column, column))
+  const is = (one: Chunk) => labels === one.labels && columns.every((column, at) => column === one.columns[at])
+  return is(chunk) ? chunk : put.keys === keys && is(put) ? put : { keys, labels, columns }
+}
+
+/** Whether chunks name the same rows. */
+export function sameKeys(a: Keys, b: Keys): boolean {
+  if (a === b) return true
+  const { length } = a.names
+  return length === b.names.length && areEqualTexts(a.names, b.names) && areEqual(a.namespaces, b.namespaces, length)
 }
 
 /** Rows of a chunk in rising order, all of them where there is no order; -1 - i is row i of what is put between them. */

@@ -127,6 +127,13 @@ export function columnWith<T extends JsonValue>(
   }
 }
 
+/** Whether two columns of so many rows hold the same. */
+export function areEqual(a: Column, b: Column, size: number): boolean {
+  if (a === b) return true
+  for (let row = 0; row < size; row++) if (!sameJson(a.at(row), b.at(row))) return false
+  return true
+}
+
 /** Rows of two columns, one of each, in pairs. */
 export interface RowPairs {
   readonly count: number

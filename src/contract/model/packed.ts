@@ -51,9 +51,9 @@ function packColumn({ words, codes, numbers, isOne }: Column, size: number): Pac
 
 // Plain loops: a chunk is packed each time it changes, and functions per value take most of that.
 function textOfCodes(codes: Uint8Array, size: number): string {
-  const units = new Uint16Array(size)
-  for (let row = 0; row < size; row++) units[row] = (codes[row] as number) + FIRST_CODE
-  return String.fromCharCode(...units)
+  const units: number[] = []
+  for (let row = 0; row < size; row++) units.push((codes[row] as number) + FIRST_CODE)
+  return String.fromCharCode.apply(null, units)
 }
 
 function valuesOfNumbers(numbers: Float64Array): (number | null)[] {

@@ -1,6 +1,7 @@
 import {
   bytesOfChunk,
   type Chunk,
+  chunkOver,
   chunksOfColumns,
   chunksOfPieces,
   chunkWith,
@@ -13,6 +14,7 @@ import {
   type Piece,
   type PlainColumns,
   type RowReader,
+  sameKeys,
   sizeOf,
 } from './chunk.ts'
 import { compareRows, differingPairs, PairsOfKeys, pairsOfAll } from './chunk-changes.ts'
@@ -299,6 +301,7 @@ export class Table {
   ): Table | undefined {
     if (labels && !areLabels(labels)) return undefined
     if (!values.every((column) => column === undefined || areAll(column, isJson))) return undefined
+    if (places.length === this.size) return this.#changedEverywhere(labels, values)
     const chunks = places.map((place) => this.#chunkOf(place))
     const rows = places.map((place) => place - (this.#starts[this.#chunkIndex(place)] as number))
     const each = <T>(of: (chunk: Chunk, row: number) => T): T[] =>
@@ -310,6 +313,22 @@ export class Table {
       values: this.fields.map((_, at) => values[at] ?? each((chunk, row) => valueAt(chunk, at, row))),
     }
     return this.#with(chunksOfColumns(places.length, columns))
+  }
+
+  /** Keys, and columns that are not given, stay the very same. */
+  #changedEverywhere(
+    labels: readonly Labels[] | undefined,
+    values: readonly (readonly JsonValue[] | undefined)[],
+  ): Table {
+    const chunks = this.chunks.map((chunk, i): Chunk => {
+      const [from, to] = [this.#starts[i] as number, this.#starts[i + 1] as number]
+      return {
+        keys: chunk.keys,
+        labels: labels ? columnOf(labels, from, to) : chunk.labels,
+        columns: chunk.columns.map((column, at) => (values[at] ? columnOf(values[at], from, to) : column)),
+      }
+    })
+    return new Table(this.fields, chunks, this.#places, this)
   }
 
   /**
@@ -366,11 +385,27 @@ export class Table {
     const gone = older.#placesOf(removed)
     if (put.size === 0 && gone.length === 0) return older
     if (older.size === 0) return put
+    if (put.keys === older.keys && gone.length === 0) return put.#over(older)
     const inPlace = gone.length === 0 && put.size <= MAX_IN_PLACE ? older.#inPlace(put) : undefined
     if (inPlace) return inPlace
     const chunks = chunksOfPieces(older.#edits(put, gone), put.#rowReader())
     const isEqual = chunks.length === older.chunks.length && chunks.every((chunk, i) => chunk === older.chunks[i])
     return isEqual ? older : older.#with(chunks)
+  }
+
+  #hasKeysOf(older: Table): boolean {
+    const { chunks } = older
+    return (
+      chunks.length === this.chunks.length &&
+      this.chunks.every((chunk, i) => sameKeys((chunks[i] as Chunk).keys, chunk.keys))
+    )
+  }
+
+  /** These rows, which have the same keys, with what is equal in `older` shared. */
+  #over(older: Table): Table {
+    const chunks = this.chunks.map((chunk, i) => chunkOver(older.chunks[i] as Chunk, chunk))
+    const isEqual = chunks.every((chunk, i) => chunk === older.chunks[i])
+    return isEqual ? older : new Table(this.fields, chunks, this.#places, older)
   }
 
   /** Where rows changed, came and went on the way from `older` to this; all that both have, where the fields differ. */
@@ -437,6 +472,7 @@ export class Table {
   /** These rows, in the chunks of `older` wherever it has the same; `older` itself where all rows are. */
   basedOn(older: Table): Table {
     if (older === this || !sameTexts(older.fields, this.fields)) return this
+    if (this.#hasKeysOf(older)) return this.#over(older)
     const { changed, added, removed } = this.changes(older)
     if (changed.length + added.length + removed.length === 0) return older
     if (changed.length + added.length > this.size / 2) return this

@@ -46,6 +46,16 @@ export class JoinedTexts<T extends string | null = string> implements Values<T> 
   }
 }
 
+/** Whether lists of as many texts are equal. */
+export function areEqualTexts(a: Values<string>, b: Values<string>): boolean {
+  if (!(a instanceof JoinedTexts && b instanceof JoinedTexts)) {
+    for (let i = 0; i < a.length; i++) if (a.at(i) !== b.at(i)) return false
+    return true
+  }
+  // With a line break in a text two lists may be joined alike.
+  return a.text === b.text && a.starts.every((start, i) => start === b.starts[i])
+}
+
 /** The same values as one text where they are texts, or null, and many but not large. */
 export function joinedTexts<T>(values: readonly T[]): Values<T> {
   const { length } = values

@@ -20,7 +20,7 @@ interface StepText {
 
 /** What leads from `before` to `after`, chunks of the same fields. @returns undefined where it names more than `most` rows */
 export function stepOf(before: Chunk, after: Chunk, most: number): StepText | undefined {
-  const { put, removed } = chunkChanges(before, after)
+  const { put, removed } = chunkChanges(before, after, most)
   const rows = put.length + removed.length
   if (rows > most) return undefined
   const gone = removed.map((row) => tableRowId(before.keys.namespaces.at(row), before.keys.names.at(row) as string))
