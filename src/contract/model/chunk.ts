@@ -1,6 +1,6 @@
 import { areEqual, type Column, columnInOrder, columnOf, columnWith, MAX_CHUNK_ROWS } from './column.ts'
 import { bytesOfJson, type JsonValue, sameJson } from './json.ts'
-import { areEqualTexts, JoinedTexts, joinedTexts, type Values } from './texts.ts'
+import { JoinedTexts, joinedTexts, type Values } from './texts.ts'
 
 /** Labels of an object, as Kubernetes has them. */
 export type Labels = Readonly<Record<string, string>>
@@ -102,8 +102,11 @@ export function chunkOver(chunk: Chunk, put: Chunk): Chunk {
 /** Whether chunks name the same rows. */
 export function sameKeys(a: Keys, b: Keys): boolean {
   if (a === b) return true
-  const { length } = a.names
-  return length === b.names.length && areEqualTexts(a.names, b.names) && areEqual(a.namespaces, b.namespaces, length)
+  const size = a.names.length
+  if (size !== b.names.length || !areEqual(a.namespaces, b.namespaces, size)) return false
+  if (a.names instanceof JoinedTexts && b.names instanceof JoinedTexts) return a.names.equals(b.names)
+  for (let row = 0; row < size; row++) if (a.names.at(row) !== b.names.at(row)) return false
+  return true
 }
 
 /** Rows of a chunk in rising order, all of them where there is no order; -1 - i is row i of what is put between them. */

@@ -130,6 +130,13 @@ export function columnWith<T extends JsonValue>(
 /** Whether two columns of so many rows hold the same. */
 export function areEqual(a: Column, b: Column, size: number): boolean {
   if (a === b) return true
+  const [one, other] = [a.words, b.words]
+  if (one instanceof JoinedTexts && other instanceof JoinedTexts) return one.equals(other)
+  // Equal dictionaries have equal codes; a dictionary in another order may hold the same.
+  if (a.codes !== null && b.codes !== null && sameJson(one, other)) {
+    for (let row = 0; row < size; row++) if (a.codes[row] !== b.codes[row]) return false
+    return true
+  }
   for (let row = 0; row < size; row++) if (!sameJson(a.at(row), b.at(row))) return false
   return true
 }

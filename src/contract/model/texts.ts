@@ -41,19 +41,17 @@ export class JoinedTexts<T extends string | null = string> implements Values<T> 
     return 250 + this.text.length + this.starts.byteLength
   }
 
+  equals(other: JoinedTexts<T>): boolean {
+    const { starts, text } = this
+    if (text !== other.text || starts.length !== other.starts.length) return false
+    // With a line break in a text others may be joined alike.
+    for (let row = 0; row < starts.length; row++) if (starts[row] !== other.starts[row]) return false
+    return true
+  }
+
   *[Symbol.iterator](): Generator<T> {
     for (let row = 0; row < this.length; row++) yield this.at(row) as T
   }
-}
-
-/** Whether lists of as many texts are equal. */
-export function areEqualTexts(a: Values<string>, b: Values<string>): boolean {
-  if (!(a instanceof JoinedTexts && b instanceof JoinedTexts)) {
-    for (let i = 0; i < a.length; i++) if (a.at(i) !== b.at(i)) return false
-    return true
-  }
-  // With a line break in a text two lists may be joined alike.
-  return a.text === b.text && a.starts.every((start, i) => start === b.starts[i])
 }
 
 /** The same values as one text where they are texts, or null, and many but not large. */
