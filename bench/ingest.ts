@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { generateServingCertificate } from '#apiserver'
 import { invariant } from '#model'
@@ -104,6 +104,17 @@ const cases: readonly Case[] = [
   },
 ]
 
+/** What is measured runs in bundles, as the product does: the loader of sources takes memory of its own, and time of every function that is made. */
+const BUNDLES = fileURLToPath(new URL('../node_modules/.cache/bench-ingest/', import.meta.url))
+const bundled = (name: string): URL => pathToFileURL(`${BUNDLES}${name}.js`)
+
+async function bundle(): Promise<void> {
+  const { build } = await import('esbuild')
+  const entryPoints = ['ours', 'owner', 'writes-all', 'clients'].map((name) => here(`ingest/${name}.ts`))
+  const how = { bundle: true, platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' } as const
+  await build({ entryPoints, outdir: BUNDLES, ...how })
+}
+
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
 /**
@@ -133,6 +144,7 @@ export async function run(args: readonly string[]): Promise<void> {
   const options = { streams, nodes, seconds, storm, runs }
   const wanted = streams > 0 ? cases.filter(({ id }) => values.only.split(',').includes(id)) : []
   const machine = machineNow()
+  await bundle()
   const measured = new Map<string, Result[]>()
   // One of each after the other, again and again: what else the machine does falls on all of them.
   for (let run = 0; run < runs; run++) {
@@ -187,7 +199,7 @@ async function measure(
   const redis = await startRedis(directory)
   try {
     const files = await certificateIn(directory)
-    await using hub = new Bencher(new URL(`ingest/${which}.ts`, import.meta.url), {
+    await using hub = new Bencher(bundled(which), {
       directory,
       redisPort: redis.port,
       streams,
@@ -196,7 +208,7 @@ async function measure(
       ...files,
     })
     const { port } = await hub.hear<{ readonly port: number }>()
-    await using load = new Bencher(new URL('ingest/clients.ts', import.meta.url), {
+    await using load = new Bencher(bundled('clients'), {
       mode,
       streams,
       nodes,

@@ -1,13 +1,15 @@
 import { fileURLToPath } from 'node:url'
 import { soleOwner } from '#model'
 import { KeptProcess } from '#processes'
-import { silentLogger } from '#runtime'
+import { keepHeapTight, silentLogger } from '#runtime'
 import { beginDivision } from '#state'
 import { type HubOptions, openHub } from './hub.ts'
 import type { FromOwner, ToOwner } from './owner.ts'
 import { serveBencher } from './process.ts'
 
 /* Our hub: one process, or several that share the clusters and one port. */
+
+keepHeapTight()
 
 const options = JSON.parse(process.argv[2] ?? '{}') as HubOptions
 
@@ -27,9 +29,8 @@ async function serveSeveral(of: number): Promise<void> {
         new KeptProcess<ToOwner, FromOwner>({
           name: `owner-${index}`,
           program: {
-            exec: fileURLToPath(new URL('owner.ts', import.meta.url)),
+            exec: fileURLToPath(new URL('owner.js', import.meta.url)),
             args: [],
-            execArgv: ['--import', 'tsx'],
           },
           begin: () => ({ kind: 'begin', options, place: { index, of }, port: 0 }),
           end: { kind: 'end' },

@@ -1,5 +1,6 @@
 import type { OwnerPlace } from '#model'
 import { channelToParent } from '#processes'
+import { keepHeapTight } from '#runtime'
 import { type HubOptions, openHub } from './hub.ts'
 
 /* One of the processes that share the clusters of `ours.ts`, as `manager` starts them with MANAGER_PROCESSES. */
@@ -14,6 +15,7 @@ export interface FromOwner {
   readonly port: number
 }
 
+keepHeapTight()
 let hub: ReturnType<typeof openHub> | undefined
 const channel = channelToParent<FromOwner, ToOwner>({
   heard(message) {

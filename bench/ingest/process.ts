@@ -16,7 +16,8 @@ export class Bencher implements AsyncDisposable {
   readonly #child: ChildProcess
 
   constructor(script: URL, options: object) {
-    this.#child = fork(script, [JSON.stringify(options)], { execArgv: ['--import', 'tsx'] })
+    const execArgv = script.pathname.endsWith('.ts') ? ['--import', 'tsx'] : []
+    this.#child = fork(script, [JSON.stringify(options)], { execArgv })
   }
 
   get pid(): number {

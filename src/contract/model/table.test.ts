@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { sizeOf } from './chunk.ts'
+import { type Chunk, sizeOf } from './chunk.ts'
 import { columnOfOne } from './column.ts'
 import type { JsonValue } from './json.ts'
 import { type FormerRows, packTable, unpackTable } from './packed.ts'
@@ -330,6 +330,50 @@ describe('some of the rows', () => {
     const some = table.only(places.filter((i) => i !== first))
     expect(some.chunks[0]).toBe(table.chunks[0])
     expect(some.chunks.filter((chunk) => !table.chunks.includes(chunk))).toHaveLength(1)
+  })
+})
+
+describe('rows of a table of which all are told again', () => {
+  const table = big(3000)
+  const places = Array.from({ length: table.size }, (_, i) => i)
+  const told = places.map((i) => (i < table.size / 2 ? (table.column('cpu')?.(i) ?? null) : i / 3))
+  const expected = Table.of(
+    FIELDS,
+    [...table.rows()].map((row, i) => ({ ...row, values: { ...row.values, cpu: told[i] as JsonValue } })),
+  )
+
+  it.each([
+    ['a difference', table.patch(table.changedAt(places, undefined, [undefined, told]) as Table, [])],
+    ['a whole', expected.basedOn(table)],
+  ])('keep keys, and what did not change, as %s', (_, next) => {
+    expect(next.equals(expected)).toBe(true)
+    expect(table.equals(next)).toBe(false)
+    expect(next.keys).toBe(table.keys)
+    expect(next.chunks[0]).toBe(table.chunks[0])
+    const [before, after] = [table, next].map(({ chunks }) => chunks.at(-1) as Chunk)
+    expect(after?.keys).toBe(before?.keys)
+    expect(after?.labels).toBe(before?.labels)
+    expect(after?.columns.map((column, at) => column === before?.columns[at])).toEqual(
+      FIELDS.map((field) => field !== 'cpu'),
+    )
+  })
+
+  it('are the very same table where nothing differs', () => {
+    expect(table.patch(table.changedAt(places, undefined, []) as Table, [])).toBe(table)
+    expect(big(3000).basedOn(table)).toBe(table)
+  })
+
+  it('are others where their names hold the same characters otherwise cut', () => {
+    const named = (...names: string[]) => {
+      const more = Array.from({ length: 40 }, (_, i) => `z${i}`)
+      return Table.of(
+        [],
+        [...names, ...more].map((name) => ({ namespace: '', name, labels: {}, values: {} })),
+      )
+    }
+    const [one, other] = [named('a', 'b\nc'), named('a\nb', 'c')]
+    expect(other.basedOn(one).row(0).name).toBe('a\nb')
+    expect(one.equals(other)).toBe(false)
   })
 })
 

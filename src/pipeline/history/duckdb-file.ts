@@ -75,9 +75,12 @@ export async function setAside(
   }
 }
 
+/** As the database reads it. */
+export const limitOf = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)}MiB`
+
 async function open({ directory, memoryBytes, threads }: FileOptions): Promise<OpenFile> {
   const database = await DuckDBInstance.create(join(directory, FILE), {
-    memory_limit: `${Math.ceil(memoryBytes / 2 ** 20)}MiB`,
+    memory_limit: limitOf(memoryBytes),
     threads: String(threads),
     temp_directory: join(directory, 'spill'),
     // Nothing is fetched, whatever a statement says.

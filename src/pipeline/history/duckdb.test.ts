@@ -1,10 +1,11 @@
 import { mkdtemp, open as openForWriting, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DuckDBInstance } from '@duckdb/node-api'
+import { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Clock, metricPrefix, minutes, seconds } from '#model'
+import { type Logger, silentLogger } from '#runtime'
 import { DuckDbHistory, type DuckDbHistoryOptions } from './duckdb.ts'
 import { aGroup, aSet, lost, pods } from './testing/sets.ts'
 import type { HistoryRecord, RangeQuery } from './types.ts'
@@ -68,6 +69,22 @@ describe('embedded history', () => {
     const exact = [1 / 3, Math.PI, 5e-324, Number.MAX_VALUE, -1e300, Number.EPSILON, 2 ** 53]
     await keep(store, ...exact.map((value, i) => pods(t0 + seconds(i), value)))
     expect(await valuesOf(store, { stepMs: 1000, to: t0 + seconds(exact.length - 1) })).toEqual([exact])
+  })
+
+  it('has memory given back after its upkeep', async () => {
+    const told: string[] = []
+    const logger = { ...silentLogger, debug: (_: unknown, message?: string) => void told.push(message ?? '') }
+    const store = await open({ logger: logger as Logger, memoryBytes: 100 * 2 ** 20 })
+    await keep(store, pods(t0, 3))
+    const run = vi.spyOn(DuckDBConnection.prototype, 'run')
+    try {
+      await store.upkeep()
+      expect(run.mock.calls.at(-1)).toEqual(["SET memory_limit = '100MiB'"])
+    } finally {
+      run.mockRestore()
+    }
+    expect(told).toEqual([])
+    expect(await valuesOf(store, { to: t0 })).toEqual([[3]])
   })
 
   it('answers as any sorting, rolling up and late arrival had not been', async () => {

@@ -3,7 +3,7 @@ import pLimit from 'p-limit'
 import { type Clock, FleetError, invariant, minutes, StoreUnavailableError, systemClock } from '#model'
 import { type Logger, lockDirectory, silentLogger } from '#runtime'
 import type { Availability } from '#state'
-import { type OpenFile, openFile, READERS, setAside } from './duckdb-file.ts'
+import { limitOf, type OpenFile, openFile, READERS, setAside } from './duckdb-file.ts'
 import { Reads } from './duckdb-query.ts'
 import { type Family, families, tableOf } from './duckdb-tables.ts'
 import { Upkeep } from './duckdb-upkeep.ts'
@@ -39,6 +39,8 @@ const STORE = 'embedded history'
 /** Questions that may wait for a reader; one more is refused. */
 const MAX_WAITING = 256
 const MOST_SORTED = 1_000_000
+/** A transaction of more leaves many megabytes with the allocator. */
+const MANY_ROWS = 10_000
 
 /**
  * History in a DuckDB file. The position in the hub's log is written in the transaction of the samples: what was offered
@@ -128,6 +130,7 @@ export class DuckDbHistory implements HistoryStore {
         this.#options.logger.warn({ skipped: writer.skipped }, 'samples without a possible time were left out')
       }
       await this.#sortMany(writer.rows)
+      if (Math.max(...writer.rows.values()) > MANY_ROWS) await this.#giveBack()
     })
   }
 
@@ -163,6 +166,7 @@ export class DuckDbHistory implements HistoryStore {
       for (const family of families) await this.#sortIfOld(family)
       if (await upkeep.forgetWords(words.size)) await words.load(writer)
       await this.#guard(() => writer.run('CHECKPOINT'))
+      await this.#giveBack()
     })
   }
 
@@ -293,6 +297,14 @@ export class DuckDbHistory implements HistoryStore {
       // Pieces that grow with the whole: a chart reads few of them, and what they leave free in the file stays small.
       if (total >= Math.min(Number(sorted) / 8, MOST_SORTED)) await this.#sort(family)
     }
+  }
+
+  /** Hands what is free to the system, which the allocator of C would keep: DuckDB does so whenever its limit is set. */
+  async #giveBack(): Promise<void> {
+    const { memoryBytes, logger } = this.#options
+    await this.#file.writer.run(`SET memory_limit = '${limitOf(memoryBytes)}'`).catch((error: unknown) => {
+      logger.debug({ error }, 'history did not give memory back')
+    })
   }
 
   async #sortIfOld(family: Family): Promise<void> {

@@ -62,7 +62,7 @@ export function historySink(
     name: HISTORY,
     want: 'samples',
     wants: isForHistory,
-    group: { records: 1024, bytes: 32 * 2 ** 20 },
+    group: { records: 256, bytes: 8 * 2 ** 20 },
     // A transaction costs the embedded store as much as the samples of ten clusters, and a chart is looked at by the minute.
     gatherMs: 1_000,
     take({ record, audience, samples }) {
