@@ -30,8 +30,8 @@ export interface RunOptions {
 
 /** Two programs of a machine do not want the same port: what a test does not choose is one that hardly another takes. */
 const usual = () => ({
-  // The demo makes up a past for as long as history reaches: a day of it takes a quarter of the work of a month.
-  HISTORY_RETENTION: '24h',
+  // The demo makes up a past for as long as history reaches: that of an hour is no work beside that of a month.
+  HISTORY_RETENTION: '1h',
   // A manager takes none below 1024, nor a free one: below those that the system gives away.
   INGESTER_PORT: String(randomInt(10_000, 32_000)),
   METRICS_BIND_ADDRESS: '127.0.0.1:0',
