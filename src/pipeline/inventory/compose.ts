@@ -24,7 +24,8 @@ export interface Shard {
 
 /** Differences between two snapshots of one inventory. */
 export interface SnapshotChanges {
-  readonly put: readonly Row[]
+  /** unpacked one by one as they are read: a sink that hangs holds none of them */
+  readonly put: Iterable<Row>
   readonly removed: readonly RowKey[]
 }
 
@@ -183,8 +184,11 @@ export function changesSince(
   if (!(snapshot instanceof ComposedSnapshot)) return undefined
   const departed = store.departedSince(given.clearedAt)
   if (!departed) return undefined
-  const put: Row[] = []
-  for (const row of snapshot.packed()) if (row.sequence > given.sequence) put.push(unpackRow(row))
+  const put = {
+    *[Symbol.iterator]() {
+      for (const row of snapshot.packed()) if (row.sequence > given.sequence) yield unpackRow(row)
+    },
+  }
   const targets = new Set(composition.targets.map(targetText))
   const { namespaces } = composition
   const removed = departed

@@ -49,7 +49,7 @@ export interface Delivery {
   /** all rows, in canonical order; may be asked again */
   rows(): Iterable<Row>
   /** what differs from the snapshot at `base`; of use only where that is what the sink holds */
-  readonly changes?: { readonly base: Position; readonly put: readonly Row[]; readonly removed: readonly RowKey[] }
+  readonly changes?: { readonly base: Position; readonly put: Iterable<Row>; readonly removed: readonly RowKey[] }
   /** the sink took the same content before: it is asked whether it still holds it, and whether somebody else wrote there */
   readonly isLook?: boolean
   /** ceiling of one document or message in bytes; what does not fit goes in parts, or fails */

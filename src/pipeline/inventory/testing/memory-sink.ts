@@ -136,8 +136,9 @@ const texts = (rows: Iterable<Row>) => Array.from(rows, canonicalRow).sort()
 function apply(rows: Map<string, Row>, changes: NonNullable<Delivery['changes']>, mayRemove: boolean) {
   let removed = 0
   for (const key of mayRemove ? changes.removed : []) if (rows.delete(keyOf(key))) removed++
-  for (const row of changes.put) rows.set(keyOf(row), row)
-  return { written: changes.put.length, removed }
+  const put = [...changes.put]
+  for (const row of put) rows.set(keyOf(row), row)
+  return { written: put.length, removed }
 }
 
 function replaceRows(rows: Map<string, Row>, delivery: Delivery, mayRemove: boolean) {
