@@ -24,6 +24,7 @@ export abstract class FollowedFleet implements StateReader {
   readonly #listeners = new Set<(steps: readonly ChangeStep[]) => void>()
   readonly #process = randomBytes(6).toString('hex')
   #steps = 0
+  #heardAt = 0
   /** what a listener is told that comes now */
   #begin: readonly ChangeStep[] = []
 
@@ -88,7 +89,7 @@ export abstract class FollowedFleet implements StateReader {
     const isFirst = !this.isLoaded
     if (kept.size > 0 || isFirst) this.memory.keep({ clusters: kept, version })
     this.isLoaded = true
-    this.seen = { state: 'available' }
+    this.noteHeard()
     // The first load is no news.
     if (isFirst) this.#tell([...past, { id: id ?? this.#ownId(), changes: [], isPast: true }])
     else if (id !== undefined || changes.length > 0) this.#tell([{ id: id ?? this.#ownId(), changes }])
@@ -101,7 +102,7 @@ export abstract class FollowedFleet implements StateReader {
     steps: readonly ChangeStep[],
   ): void {
     if (clusters.size > 0) this.memory.keep({ clusters, version })
-    this.seen = { state: 'available' }
+    this.noteHeard()
     this.#tell(steps)
   }
 
@@ -115,6 +116,12 @@ export abstract class FollowedFleet implements StateReader {
   #ownId(): string {
     this.#steps++
     return `${this.#process}-${this.#steps}`
+  }
+
+  /** Redis answered, and what is there is the state. */
+  protected noteHeard(): void {
+    this.seen = { state: 'available' }
+    this.#heardAt = this.clock.now()
   }
 
   /** Redis answers, and what is there cannot be read. */
@@ -133,7 +140,7 @@ export abstract class FollowedFleet implements StateReader {
     const known = this.seen.state === 'unavailable' ? this.seen : undefined
     this.seen = {
       state: 'unavailable',
-      since: known?.since ?? this.clock.now(),
+      since: known?.since ?? this.#heardAt,
       reason: reason === NO_CONNECTION ? (known?.reason ?? reason) : reason,
     }
   }

@@ -332,7 +332,7 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
     }
     if (!isSameDivision(division, this.#following.division)) throw new Reload('Redis was filled anew or emptied')
     this.#refreshAlerts()
-    this.seen = { state: 'available' }
+    this.noteHeard()
   }
 
   /** What is older than what was told is written again by its owner; until then what was read before stays. */

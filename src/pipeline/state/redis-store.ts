@@ -164,6 +164,7 @@ export class RedisStateStore implements StateStore {
   #writing: Promise<void> | undefined
   #applying: Promise<unknown> = Promise.resolve()
   #warnedAt = Number.NEGATIVE_INFINITY
+  #answeredAt: number
   #trouble: { since: number; reason: string } | undefined
   /** one writer at a time: apply, or the look after the data */
   #turn: Promise<unknown> = Promise.resolve()
@@ -180,6 +181,7 @@ export class RedisStateStore implements StateStore {
     this.#program = options.program ?? 'this program'
     this.#checkEveryMs = options.checkEveryMs ?? 5_000
     this.#streamLength = options.streamLength ?? 10_000
+    this.#answeredAt = clock.now()
     this.#redis = redisClient(connection, (reason) => this.#noteTrouble(reason))
     this.#alerts = new AlertsReader(this.#redis, clock)
     this.#lost = new LostClusters(this.#redis)
@@ -194,7 +196,7 @@ export class RedisStateStore implements StateStore {
     try {
       await store.#redis.connect()
       await store.#load()
-      store.#trouble = undefined
+      store.#answered()
     } catch (error) {
       store.#noteTrouble(redisUnavailable(error).reason)
       await closeRedis(store.#redis)
@@ -389,7 +391,7 @@ export class RedisStateStore implements StateStore {
     this.#turn = turn.catch(() => undefined)
     try {
       const value = await turn
-      this.#trouble = undefined
+      this.#answered()
       return value
     } catch (error) {
       if (error instanceof StoreUnavailableError) this.#noteTrouble(error.reason)
@@ -397,11 +399,16 @@ export class RedisStateStore implements StateStore {
     }
   }
 
+  #answered(): void {
+    this.#trouble = undefined
+    this.#answeredAt = this.#clock.now()
+  }
+
   #noteTrouble(reason: string): void {
     if (this.#closing.signal.aborted) return
     const known = this.#trouble
     this.#trouble = {
-      since: known?.since ?? this.#clock.now(),
+      since: known?.since ?? this.#answeredAt,
       reason: reason === NO_CONNECTION ? (known?.reason ?? reason) : reason,
     }
   }
