@@ -85,6 +85,12 @@ export const ClusterViewSchema = Type.Object({
   source: Type.Union([Type.Literal('pull'), Type.Literal('push')], { description: 'how the newest facts came' }),
   agent: nullable(AgentViewSchema),
   insecureSkipTlsVerify: Type.Boolean(),
+  polled: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'kinds that are read with every round though they could be followed, and why: `pods: the role lacks watch on pods`; empty: none. Absent for who sees only a part',
+    }),
+  ),
   owner: Type.Optional(
     Type.String({
       description: 'which process of the hub owns the cluster: its log and its state; absent: one owns all',

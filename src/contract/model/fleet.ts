@@ -19,6 +19,8 @@ export interface ConnectionFacts {
   readonly operatorScanIntervalMs?: number
   /** The certificate of the cluster's API is not verified, by explicit choice. */
   readonly insecureSkipTlsVerify: boolean
+  /** what the hub reads with every round though it could be followed, and why, for people; absent: nothing. An agent says it itself */
+  readonly polled?: readonly string[]
   /** The secret's name and namespace as written in the object: for the documented Redis key only, never shown. */
   readonly credentialsRef: { readonly name: string; readonly namespace: string }
   /** which process of the hub has the log and the state of this cluster (`ownerName`); absent: there is one alone */

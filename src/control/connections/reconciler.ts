@@ -515,7 +515,9 @@ export class ConnectionReconciler implements Reconciler {
     const { facts } = readConnection(object, defaults, agents !== undefined).settings
     const { endpoint, insecureSkipTlsVerify } = asked ?? state.cluster(cluster)?.connection ?? facts
     const owner = this.#owner !== undefined && { owner: this.#owner }
-    await ingester.connect(cluster, { ...facts, ...owner, endpoint, insecureSkipTlsVerify })
+    const read = this.#visits.get(cluster)?.rounds.polled() ?? []
+    const polled = read.length > 0 && { polled: read }
+    await ingester.connect(cluster, { ...facts, ...owner, ...polled, endpoint, insecureSkipTlsVerify })
   }
 
   #ownFault(cluster: ClusterName, prefix: string, error: unknown): Failed {

@@ -239,6 +239,9 @@ const agentView = (agent: AgentFacts): AgentView => ({
 const isForgotten = ({ agent, connection }: ClusterState): boolean =>
   connection?.mode === 'pull' && agent?.connected === false
 
+const polledOf = ({ source, agent, connection }: ClusterState): readonly string[] =>
+  (source === 'push' ? agent?.polled : connection?.polled) ?? []
+
 function clusterView(cluster: VisibleCluster): ClusterView {
   const { state, visible, status, whole } = cluster
   const { connection } = state
@@ -266,6 +269,7 @@ function clusterView(cluster: VisibleCluster): ClusterView {
     source: state.source,
     agent: isForgotten(state) || !state.agent ? null : agentView(state.agent),
     insecureSkipTlsVerify: connection?.insecureSkipTlsVerify ?? false,
+    ...(whole && { polled: [...polledOf(state)] }),
     ...(connection?.owner !== undefined && { owner: connection.owner }),
     health: status.health,
     message: status.message,

@@ -12,8 +12,10 @@ export interface Session {
   readonly jetstream: JetStreamClient
   /** bytes of a message with its headers that server and stream take */
   readonly maxBytes: number
-  /** It does not answer: what is sent to it from here on would be old when it is read. */
-  abandon(): void
+  /** whether it is asked just now if it answers: what is sent to one that does not would be old when it is read */
+  readonly isDoubted: boolean
+  /** Something was not acknowledged: where the server does not answer at all, the connection ends. */
+  doubt(): void
 }
 
 export interface LinkOptions {
@@ -28,6 +30,8 @@ export interface LinkOptions {
 const RETRY_MS = seconds(2)
 /** Between two looks at a stream that is not as it should be. */
 const LOOK_AGAIN_MS = seconds(10)
+/** A ping, of a server that is there. */
+const ANSWERS_WITHIN_MS = seconds(2)
 /** Of a server that does not say it. */
 const USUAL_MAX_BYTES = 2 ** 20
 
@@ -89,6 +93,21 @@ export class NatsLink {
     const end = () => ended.abort()
     signal.addEventListener('abort', end, { once: true })
     const closed = nc.closed().then(end)
+    const doubts = { isOpen: false }
+    const doubt = () => {
+      if (doubts.isOpen) return
+      doubts.isOpen = true
+      void this.#answers(nc, ended.signal).then((isThere) => {
+        if (!isThere) {
+          end()
+          // What it is being asked meanwhile fails with it.
+          void nc.close()
+          return
+        }
+        doubts.isOpen = false
+        this.changed.tell()
+      })
+    }
     try {
       while (!ended.signal.aborted) {
         const facts = await ensureStream(nc, this.#options.subjects())
@@ -100,7 +119,12 @@ export class NatsLink {
           nc.info?.max_payload ?? USUAL_MAX_BYTES,
           facts.maxMessageBytes ?? Number.POSITIVE_INFINITY,
         )
-        this.#set({ jetstream: jetstream(nc), maxBytes, abandon: end })
+        this.#set({
+          ...{ jetstream: jetstream(nc), maxBytes, doubt },
+          get isDoubted() {
+            return doubts.isOpen
+          },
+        })
         await this.#untilNextLook(facts.fault !== undefined, ended.signal)
       }
     } finally {
@@ -109,6 +133,17 @@ export class NatsLink {
       await nc.close()
       await closed
     }
+  }
+
+  /** A server that is well may have no stream for what was sent, and somebody else who hears it. */
+  async #answers(nc: NatsConnection, signal: AbortSignal): Promise<boolean> {
+    const answered = new AbortController()
+    const pong = nc.rtt().then(
+      () => answered.abort(),
+      () => undefined,
+    )
+    await Promise.race([pong, this.#options.clock.sleep(ANSWERS_WITHIN_MS, AbortSignal.any([signal, answered.signal]))])
+    return answered.signal.aborted
   }
 
   async #untilNextLook(isFaulty: boolean, ended: AbortSignal): Promise<void> {

@@ -297,6 +297,25 @@ describe.each(natsPrograms)('publishing to $name', { timeout: 3 * SLOW_MS }, (pr
     )
   })
 
+  test('stays connected where somebody hears what no stream takes', async () => {
+    const nats = await server()
+    await makeStream(nats, { name: 'CLUSTER', subjects: ['cluster.metrics'] })
+    await manage(nats, async (nc) => {
+      nc.subscribe('cluster.>')
+      const { lines, count } = aPublisher(natsAt(nats.port), new TestState().with(west))
+      await eventually('pods are not kept', async () => (await count('failed_total', { kind: 'pods' })) >= 2, SLOW_MS)
+      const published = await count('published_total', { kind: 'metrics' })
+      await eventually(
+        'the others are',
+        async () => (await count('published_total', { kind: 'metrics' })) >= published + 20,
+        SLOW_MS,
+      )
+      expect(await count('connected')).toBe(1)
+      expect(await count('dropped_total', { reason: 'disconnected' })).toBe(0)
+      expect(lines.warnings().join('\n')).not.toContain('ended')
+    })
+  })
+
   test('makes the stream again where somebody deleted it', async () => {
     const nats = await server()
     const { count, lines } = aPublisher(natsAt(nats.port), new TestState().with(west))

@@ -172,7 +172,7 @@ export class ClusterPublisher implements AsyncDisposable {
   /** Sends what waits, as far as somebody is there to take it. */
   #pump(): void {
     const { session } = this.#link
-    while (session && this.#sending.size < SENDERS && !this.#stop.signal.aborted) {
+    while (session && !session.isDoubted && this.#sending.size < SENDERS && !this.#stop.signal.aborted) {
       const [lane] = this.#waiting
       if (!lane) return
       this.#waiting.delete(lane)
@@ -206,8 +206,8 @@ export class ClusterPublisher implements AsyncDisposable {
     } catch (error) {
       // Not tried again: the next tick knows more.
       this.#counts.failed(kind)
+      if (error instanceof errors.TimeoutError) session.doubt()
       if (this.#link.session === session) this.#refused(subject, error)
-      if (error instanceof errors.TimeoutError) session.abandon()
     }
   }
 
@@ -225,7 +225,9 @@ export class ClusterPublisher implements AsyncDisposable {
     this.#refusedOn.add(subject)
     const why = isUntaken(error)
       ? `no stream takes it: ${STREAM} is looked at, and made anew where it is missing`
-      : FleetError.from(error).message
+      : error instanceof errors.TimeoutError
+        ? `nobody acknowledges it within ${ACK_TIMEOUT_MS / 1000} s: the server hangs, or no stream takes it`
+        : FleetError.from(error).message
     this.#publishing.failing(`what is published on ${subject} is not kept (${why})`)
     this.#link.lookAgain()
   }

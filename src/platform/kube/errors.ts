@@ -69,12 +69,14 @@ export class KubeError extends FleetError {
   }
 }
 
-/** The error of a call that was not made, to spare a cluster in trouble: it reads as that trouble, so that a pause hides no cause. */
-export const pausedAfter = (trouble: KubeError | undefined, retryAfterMs: number): KubeError =>
-  new KubeError('breaker_open', trouble?.message ?? 'the cluster was in trouble a moment ago', {
-    retryAfterMs,
-    cause: trouble,
-  })
+/**
+ * The error of a call that was not made, to spare a cluster in trouble: it reads as that trouble, so that a pause hides no cause. Which
+ * call met it is left out: that was another's.
+ */
+export function pausedAfter(trouble: KubeError | undefined, retryAfterMs: number): KubeError {
+  const why = trouble?.message.replace(/^[A-Z]+ \/\S*: /, '') ?? 'the cluster was in trouble a moment ago'
+  return new KubeError('breaker_open', why, { retryAfterMs, cause: trouble })
+}
 
 /** Whether an error is a KubeError, of this reason where one is given. */
 export function isKubeError(error: unknown, reason?: KubeErrorReason): error is KubeError {

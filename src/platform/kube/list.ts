@@ -26,10 +26,12 @@ export async function* listPages<T>(
   resource: Resource<T>,
   options: ListOptions = {},
 ): AsyncGenerator<Page<T>, void, undefined> {
-  let limit = options.pageSize ?? PAGE_SIZE
+  const { pageSize = PAGE_SIZE } = options
+  let smaller = 1
   let next = options.continue ?? ''
   const progress = new Progress(next)
   for (;;) {
+    const limit = Math.max(1, Math.floor((typeof pageSize === 'number' ? pageSize : pageSize()) / smaller))
     const call: Call = {
       method: 'GET',
       path: collectionPath(resource, options.namespace) + listQuery(options, limit, next),
@@ -44,7 +46,7 @@ export async function* listPages<T>(
       )
     } catch (error) {
       if (!(error instanceof AnswerTooLargeError) || limit <= 1) throw error
-      limit = Math.max(1, Math.floor(limit / 8))
+      smaller *= 8
       continue
     }
     const { items, resourceVersion, remaining } = page

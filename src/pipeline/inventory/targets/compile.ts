@@ -47,7 +47,7 @@ export interface CompiledKind {
   /** whether labels of namespaces decide about objects */
   readonly needsLabels: boolean
   /** @returns undefined for an object that is not chosen */
-  take(object: unknown, namespace: NamespaceFacts | undefined): Outcome | undefined
+  take(object: object, namespace: NamespaceFacts | undefined): Outcome | undefined
 }
 
 /** A target with its profile, ready to be read. */
@@ -89,10 +89,8 @@ export function compileTarget(
   const faults: ProfileFault[] = []
   const warnings: ProfileFault[] = []
   const kinds: CompiledKind[] = []
-  const { annotations } = profile
   for (const gvk of kindsOf(spec, profile.spec.targetGVK)) {
-    const ofKind = { metadata: { annotations }, spec: { ...profile.spec, targetGVK: gvk } }
-    const { extractor, faults: found = [] } = compileProfile(ofKind, { scrubKeys: defaults.scrubKeys })
+    const { extractor, faults: found = [] } = compiledOnce(profile, gvk, defaults.scrubKeys)
     faults.push(...found)
     if (!extractor) continue
     warnings.push(...extractor.warnings)
@@ -102,7 +100,7 @@ export function compileTarget(
       needsLabels: (spec.resourceRules ?? []).some(({ namespaceSelector }) => namespaceSelector !== undefined),
       take(object, namespace) {
         const began = performance.now()
-        const late = (message: string): Outcome => ({ failure: failureText(object, { message }), isSkipped: true })
+        const late = (message: string) => lateOutcome(object, message)
         const isTimeLeft = () => time === undefined || time.isLeft
         try {
           const isChosen = selection.chooses(
@@ -113,13 +111,13 @@ export function compileTarget(
           if (isChosen === false) return undefined
           if (!isTimeLeft()) return late(NO_TIME)
           if (isChosen === undefined) return late(LONG_RULES)
-          const { row, failure } = extractor.row(object)
+          const { row, failure } = extractor.rowOf(object)
           // The machine may have been slow just then.
           if (!row) return failure.isLate ? late(failure.message) : { failure: failureText(object, failure) }
           const whole = { targetNamespace: key.namespace || row.namespace, targetName: key.name, ...row }
           return { row: whole, bytes: bytesOfRow(whole) }
         } finally {
-          time?.spent(performance.now() - began)
+          time?.spent(performance.now() - began, object)
         }
       },
     })
@@ -127,6 +125,65 @@ export function compileTarget(
   if (faults.length > 0) return { faults: once(faults) }
   const { needsNamespaces, namespaces } = compileSelection(chosen, profile.spec.targetGVK)
   return { target: { key, kinds, warnings: once(warnings), needsNamespaces, namespaces } }
+}
+
+type Compiled =
+  | { readonly extractor: SharedExtractor; readonly faults?: never }
+  | { readonly extractor?: never; readonly faults: readonly ProfileFault[] }
+
+/** By the profile as it was read. */
+const compiledProfiles = new WeakMap<KollectProfile['spec'], Map<string, Compiled>>()
+
+/** What a profile makes of a kind is the same for all targets that name it. */
+function compiledOnce(
+  { spec, annotations }: TargetToCompile['profile'],
+  gvk: GroupVersionKind,
+  scrubKeys: readonly string[],
+): Compiled {
+  const known = compiledProfiles.get(spec) ?? new Map<string, Compiled>()
+  compiledProfiles.set(spec, known)
+  const key = JSON.stringify([kindText(gvk), annotations, scrubKeys])
+  const before = known.get(key)
+  if (before) return before
+  const made = compileProfile({ metadata: { annotations }, spec: { ...spec, targetGVK: gvk } }, { scrubKeys })
+  const compiled = made.extractor ? { extractor: new SharedExtractor(made.extractor) } : { faults: made.faults }
+  known.set(key, compiled)
+  return compiled
+}
+
+type Extractor = NonNullable<ReturnType<typeof compileProfile>['extractor']>
+
+/** An object comes to all targets one after the other: its row is made once. */
+class SharedExtractor {
+  readonly #extractor: Extractor
+  #last: WeakRef<object> | undefined
+  #made: ReturnType<Extractor['row']> | undefined
+
+  constructor(extractor: Extractor) {
+    this.#extractor = extractor
+  }
+
+  get warnings(): readonly ProfileFault[] {
+    return this.#extractor.warnings
+  }
+
+  rowOf(object: object): ReturnType<Extractor['row']> {
+    if (this.#made && this.#last?.deref() === object) return this.#made
+    this.#made = undefined
+    this.#made = this.#extractor.row(object)
+    this.#last = new WeakRef(object)
+    return this.#made
+  }
+}
+
+/** The last one: the same for all targets of a namespace that have no time left. */
+let lastLate: { readonly object: WeakRef<object>; readonly message: string; readonly outcome: Outcome } | undefined
+
+function lateOutcome(object: object, message: string): Outcome {
+  if (lastLate?.message === message && lastLate.object.deref() === object) return lastLate.outcome
+  const outcome: Outcome = { failure: failureText(object, { message }), isSkipped: true }
+  lastLate = { object: new WeakRef(object), message, outcome }
+  return outcome
 }
 
 /** A target's own list takes the place of the default; what the process excludes is always excluded. */

@@ -7,17 +7,31 @@ it('is used up by slow objects alone, comes back by a share of each second, and 
   const clock = new ManualClock()
   const times = new ExtractionTimes(clock)
   const shop = times.of('shop')
-  for (let i = 0; i < 1_000_000; i++) shop.spent(0.09)
+  for (let i = 0; i < 100_000; i++) shop.spent(0.09, {})
   expect(shop.isLeft).toBe(true)
-  for (let i = 0; i < 25_000; i++) shop.spent(1)
+  for (let i = 0; i < 25_000; i++) shop.spent(1, {})
   expect(shop.isLeft).toBe(true)
-  for (let i = 0; i < 2; i++) shop.spent(625)
+  for (let i = 0; i < 2; i++) shop.spent(625, {})
   expect([shop.isLeft, times.of('shop').isLeft, times.of('bank').isLeft]).toEqual([false, false, true])
-  shop.spent(125)
+  shop.spent(125, {})
   await clock.advance(500)
   expect(shop.isLeft).toBe(false)
   await clock.advance(1)
   expect(shop.isLeft).toBe(true)
+})
+
+it('is used up by what is quick for each of many targets, too', () => {
+  const shop = new ExtractionTimes(new ManualClock()).of('shop')
+  for (let i = 0; i < 1000; i++) {
+    const object = {}
+    for (let target = 0; target < 500; target++) shop.spent(0.05, object)
+  }
+  expect(shop.isLeft).toBe(true)
+  for (let i = 0; i < 201; i++) {
+    const object = {}
+    for (let target = 0; target < 500; target++) shop.spent(0.05, object)
+  }
+  expect(shop.isLeft).toBe(false)
 })
 
 it('is taken by the policies that choose objects, too, and one object has not more of it than its share', () => {
@@ -31,7 +45,7 @@ it('is taken by the policies that choose objects, too, and one object has not mo
   const { target } = compileTarget({ key: { namespace: 'shop', name: 't' }, spec, profile }, undefined, time)
   const object = { metadata: { name: 'c', namespace: 'shop', uid: 'u' }, data: { x: '1' } }
   const takes = () => target?.kinds[0]?.take(object, undefined)
-  time.spent(6_500)
+  time.spent(6_500, {})
   const began = performance.now()
   let last = takes()
   for (let i = 0; i < 1000 && time.isLeft; i++) last = takes()
@@ -52,7 +66,7 @@ it('that is used up lets objects fail, and none of another namespace', () => {
     const object = { metadata: { name: 'c', namespace, uid: 'u' }, data: { x: '1' } }
     return target?.kinds[0]?.take(object, undefined)
   }
-  times.of('shop').spent(7_501)
+  times.of('shop').spent(7_501, {})
   expect(takes('shop')).toMatchObject({
     isSkipped: true,
     failure: expect.stringContaining('shop/c: the targets of its'),

@@ -3,7 +3,7 @@ import type { Clock } from '#model'
 /** All agents' tenants share one thread: of it a namespace has so much in advance, ms, and afterwards so much of each second. */
 const ADVANCE_MS = 30_000
 const SHARE = 0.25
-/** Objects that take less, ms, are those of ordinary profiles. */
+/** Objects that take less, ms, in all targets of a namespace together, are those of ordinary profiles. */
 const WORTH_COUNTING_MS = 0.1
 /** One that takes so long, ms, counts so many times: several of it come in one piece of a list, and nobody has a turn between them. */
 const HOLDS_UP_MS = 200
@@ -14,6 +14,9 @@ export class ExtractionTime {
   readonly #clock: Clock
   #leftMs = ADVANCE_MS
   #at: number
+  #of: WeakRef<object> | undefined
+  /** for that object, and not counted yet */
+  #smallMs = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -24,9 +27,16 @@ export class ExtractionTime {
     return this.#left() > 0
   }
 
-  /** @param ms for one object */
-  spent(ms: number): void {
-    if (ms >= WORTH_COUNTING_MS) this.#leftMs = this.#left() - (ms < HOLDS_UP_MS ? ms : HOLDS_UP_TIMES * ms)
+  /** @param ms in one target, for this object, which comes to all of them one after the other */
+  spent(ms: number, object: object): void {
+    if (this.#of?.deref() !== object) {
+      this.#of = new WeakRef(object)
+      this.#smallMs = 0
+    }
+    this.#smallMs += ms
+    if (this.#smallMs < WORTH_COUNTING_MS) return
+    this.#leftMs = this.#left() - (ms < HOLDS_UP_MS ? this.#smallMs : HOLDS_UP_TIMES * ms)
+    this.#smallMs = 0
   }
 
   #left(): number {

@@ -40,6 +40,11 @@ interface Arrived extends Reduced {
 /** What is wrong with a watch. */
 export type FeedTrouble = { readonly error: Error; readonly since: number }
 
+/** A page of a list is worked on in one piece, and nobody has a turn meanwhile: about so long, ms, and at most so many objects. */
+const PAGE_MS = 100
+const MAX_PAGE = 500
+/** Nothing is known of the first page: so many of its objects, each for one target. */
+const FIRST_PAGE = 64
 /** A quiet watch is begun anew, from where it was: only where that does not go well, something may be lacking. */
 const RENEWED_WITHIN_MS = seconds(15)
 /** What was left out, as there was no time for it, is looked at again after so long. */
@@ -63,6 +68,8 @@ export class Feed {
   /** Ends one reading, with the feed or for another one. One for each: what derives from a signal is remembered by it. */
   #turn = new AbortController()
   #leavesOut = false
+  /** since the size of a page was asked for last */
+  #read = { objects: 0, ms: 0 }
   /** what was read and not handed over yet, bytes */
   readonly #arriving = new Map<RowSpace, number>()
   /** objects of which there was no room to keep that they have no row, by the place of the subscription, since the last list */
@@ -122,6 +129,7 @@ export class Feed {
           {
             ...(namespace !== undefined && { namespace }),
             isolated: true,
+            pageSize: () => this.#pageSize(),
             signal: this.#turn.signal,
             onOpen: () => this.#troubled(undefined),
             onTrouble: (error) => {
@@ -148,8 +156,24 @@ export class Feed {
     }
   }
 
-  /** An object is worked on once for each target, and let go. What goes wrong with one is its own failure. */
+  /** Of the next one, by what the last took. */
+  #pageSize(): number {
+    const { objects, ms } = this.#read
+    this.#read = { objects: 0, ms: 0 }
+    const first = Math.max(1, Math.floor(FIRST_PAGE / this.#options.subscriptions.length))
+    if (objects === 0) return first
+    return Math.max(1, Math.min(MAX_PAGE, 4 * objects, Math.floor((PAGE_MS * objects) / Math.max(ms, 0.001))))
+  }
+
   #reduce(object: KubeObject): Arrived {
+    const began = performance.now()
+    const arrived = this.#reduced(object)
+    this.#read = { objects: this.#read.objects + 1, ms: this.#read.ms + performance.now() - began }
+    return arrived
+  }
+
+  /** An object is worked on once for each target, and let go. What goes wrong with one is its own failure. */
+  #reduced(object: KubeObject): Arrived {
     const { metadata } = object
     const { uid = '', namespace = '', name } = metadata
     const home = namespace === '' ? HOME_OF_CLUSTER_OBJECTS : namespace

@@ -220,7 +220,7 @@ describe('a kind that is watched', () => {
 
   it('looks again at what there was no time for', async () => {
     const times = new ExtractionTimes(clock)
-    times.of('shop').spent(7_501)
+    times.of('shop').spent(7_501, {})
     watch.want([wantsWithin(times.of('shop'), 'shop')])
     await settle()
     await cluster.last.give({ items: [pod('a')] }, 'open')

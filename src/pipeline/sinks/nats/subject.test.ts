@@ -37,20 +37,6 @@ describe('the subject of an inventory', () => {
       }),
     ))
 
-  it('of two clusters differs, however they are named', () => {
-    const cluster = fc.string({ unit: fc.constantFrom('a', '.', '-', '_', '='), minLength: 1, maxLength: 5 })
-    const subjectOf = (text: string) => subjectFor('i.{cluster}.{namespace}.{name}', { ...writing, cluster: text })
-    expect([subjectOf('eu.west-1'), subjectOf('eu_west-1')]).toEqual([
-      'i.eu_west-1.team-a.api_v2',
-      'i.eu=5f=west-1.team-a.api_v2',
-    ])
-    fc.assert(
-      fc.property(cluster, cluster, (one, other) => {
-        expect(subjectOf(one) === subjectOf(other)).toBe(one === other)
-      }),
-    )
-  })
-
   it('holds nothing that means something to NATS, whatever the values hold', () =>
     fc.assert(
       fc.property(fc.string(), fc.string(), (namespace, inventory) => {

@@ -22,10 +22,10 @@ export const isOwnSubject = (template: string): boolean =>
   template.split('.').every((token) => [...token.matchAll(PLACEHOLDER)].length <= 1)
 
 /**
- * One token, and of two values never the same one: '' (an inventory of the cluster has no namespace) is `_`, a dot within a value too;
- * a letter that no name of Kubernetes has is written by its number, and so is the `_` that a cluster may be named with.
+ * One token, and of two names of Kubernetes never the same one: '' (an inventory of the cluster has no namespace) is `_`, which no name
+ * is; a letter that no name has is written by its number.
  */
 const safeToken = (value: string): string =>
   value === ''
     ? '_'
-    : subjectToken(value.replace(/[^A-Za-z0-9.-]/gu, (letter) => `=${letter.codePointAt(0)?.toString(16)}=`))
+    : subjectToken(value).replace(/[^A-Za-z0-9_-]/gu, (letter) => `=${letter.codePointAt(0)?.toString(16)}=`)

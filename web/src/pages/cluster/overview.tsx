@@ -364,8 +364,24 @@ function Reading({ cluster }: { cluster: ClusterView }): ReactNode {
           <ReadingLine key={type} cluster={cluster} type={type} />
         ))}
       </ul>
+      <Polled said={cluster.polled ?? []} />
       <PartFailures failed={failed} />
     </section>
+  )
+}
+
+/** What is seen only with each round, and why. */
+function Polled({ said }: { said: readonly string[] }): ReactNode {
+  if (said.length === 0) return null
+  return (
+    <>
+      <p className="fine">Read with every round, and not watched in between:</p>
+      <ul className="fine">
+        {said.map((one) => (
+          <li key={one}>{one}</li>
+        ))}
+      </ul>
+    </>
   )
 }
 

@@ -238,6 +238,7 @@ function Head({
   facts: Facts
 }): ReactNode {
   const administrator = useSession()?.user?.administrator === true
+  const polled = source.watch ? polledFor(cluster, source) : undefined
   return (
     <div className="type-head">
       <h2>{source.title}</h2>
@@ -248,8 +249,14 @@ function Head({
         </span>
         <AsOf on={on} />
         <span className="as-of">
-          {source.watch ? 'watched, and ' : ''}every {formatSpan(source.intervalMs)}
+          {source.watch && polled === undefined && cluster.polled ? 'watched, and ' : ''}every{' '}
+          {formatSpan(source.intervalMs)}
         </span>
+        {polled !== undefined && (
+          <span className="short" data-tip={polled}>
+            not watched: {polled.slice(polled.indexOf(': ') + 2)}
+          </span>
+        )}
         {on.filtered ? (
           <>
             <CollectionStatusNotes on={{ ...on, filtered: false }} />
@@ -289,11 +296,23 @@ function Head({
   )
 }
 
-/** The rule that lets us read it; the plural is what kinds are mostly called. */
-function grantOf({ apiVersion, kind }: SourceView): string {
+/** Its group, and the plural that kinds are mostly called by. */
+function resourceOf({ apiVersion, kind }: SourceView): { readonly group: string; readonly plural: string } {
   const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''
   const low = kind.toLowerCase()
   const plural = low.endsWith('s') ? `${low}es` : low.endsWith('y') ? `${low.slice(0, -1)}ies` : `${low}s`
+  return { group, plural }
+}
+
+/** What the cluster says of this kind where it is read with rounds alone, though it could be followed. */
+function polledFor({ polled = [] }: ClusterView, source: SourceView): string | undefined {
+  const { group, plural } = resourceOf(source)
+  return polled.find((said) => said.startsWith(`${plural}${group && `.${group}`}: `))
+}
+
+/** The rule that lets us read it. */
+function grantOf(source: SourceView): string {
+  const { group, plural } = resourceOf(source)
   return `apiGroups: ["${group}"]\nresources: ["${plural}"]\nverbs: ["get", "list", "watch"]`
 }
 
