@@ -229,6 +229,13 @@ describe.skipIf(skip)(`a change in a real kube-apiserver${skip ? ` (skipped: ${m
     const said = await eventually(followed, (one) => one !== undefined, 90_000)
     expect(said).toMatchObject({ status: 'False', reason: 'WatchForbidden' })
     expect(said?.message).toContain('pods: the role lacks watch on pods')
+    const polled = async (cluster: string) => (await client.cluster(cluster)).polled
+    await eventually(
+      () => polled('former'),
+      (all) => all?.includes('pods: the role lacks watch on pods') === true,
+      90_000,
+    )
+    expect(await polled('reader')).toEqual([])
     await admin.create(allPods, aPod('later', 'n1') as never)
     await eventually(
       () => client.customRows('former', 'pods', { q: 'later', limit: 5 }),

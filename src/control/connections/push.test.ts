@@ -124,6 +124,7 @@ describe('a cluster in push mode', () => {
       },
     })
     expect(await conditionOf(world, 'west', 'Ready')).toMatchObject({ status: 'True', reason: 'Delivered' })
+    expect(await conditionOf(world, 'west', 'Complete')).toMatchObject({ status: 'True', reason: 'AllRead' })
     expect(await conditionOf(world, 'west', 'Reachable')).toBeUndefined()
     // More than one of its intervals passes.
     const sent = sequence
@@ -230,6 +231,23 @@ describe('a cluster in push mode', () => {
     )
     expect(await conditionOf(world, 'west', 'Ready')).toMatchObject({ status: 'False', reason: 'NotReadByAgent' })
     expect(await conditionOf(world, 'west', 'CollectorConnected')).toMatchObject({ status: 'True' })
+  })
+
+  it('says what of a cluster the agent may not read', async () => {
+    await using push_ = await aPushWorld()
+    const { world, agents } = push_
+    await connect(world, 'west', byAdmin(await world.member()), { collectionMode: 'push' })
+    const agent = anAgent(world, agents)
+    await collected(world)
+    await agent[Symbol.asyncDispose]()
+    const of = { collector: 'pods', durationMs: 1, code: 'kube_forbidden', message: 'pods is forbidden' } as const
+    await push(world, 'west', { parts: [{ type: 'podSummary', outcome: 'forbidden', ...of }] })
+    await until(async () =>
+      expect(await conditionOf(world, 'west', 'Complete')).toMatchObject({
+        status: 'False',
+        message: 'podSummary forbidden: pods is forbidden',
+      }),
+    )
   })
 
   it('names both reasons when neither its agent nor the hub can read it, and keeps the time of the last read', async () => {

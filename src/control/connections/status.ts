@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Condition, setCondition } from '#controller'
 import type { Held } from '#credentials'
 import type { AcceptedCredentials, ClusterConnectionStatus } from '#kinds'
-import { type AgentFacts, type Batch, type ClusterState, isKnown, minutes } from '#model'
+import { type AgentFacts, type Batch, type ClusterState, isKnown, minutes, type Outcome } from '#model'
 import type { NotDurable } from './agent-buffer.ts'
 import type { CollectorCondition } from './choose-collector.ts'
 
@@ -209,11 +209,11 @@ function conditionsOf({ stored, generation, end, state, now, ...rest }: StatusIn
 }
 
 const NOTES = new Set(['CredentialsHeld', 'SpecAdjusted', 'CollectorConnected', 'AgentRemoved', 'Followed'])
-const ASKED_BY_HUB = new Set(['Reachable', 'CredentialsValid', 'TLSVerified', 'Complete'])
+const ASKED_BY_HUB = new Set(['Reachable', 'CredentialsValid', 'TLSVerified'])
 
 function verdict(end: RoundEnd, state: ClusterState | undefined): Said[] {
   if (end.kind === 'waiting') return []
-  if (end.kind === 'delivered') return [readByAgent(state)]
+  if (end.kind === 'delivered') return [readByAgent(state), ...(state ? [completeness(partsOf(state))] : [])]
   if (end.kind === 'connecting')
     return [{ type: 'Ready', status: 'Unknown', reason: 'Connecting', message: 'first round' }]
   if (end.kind === 'collected') {
@@ -226,7 +226,7 @@ function verdict(end: RoundEnd, state: ClusterState | undefined): Said[] {
         reason: 'Accepted',
         message: 'the API server accepts the credentials',
       },
-      completeness(end.batch),
+      completeness(end.batch.parts),
     ]
   }
   const { reason, message } = { reason: camel(end.code), message: end.message }
@@ -257,12 +257,21 @@ function blame(end: Extract<RoundEnd, { kind: 'failed' }>, reason: string, messa
 
 const ANSWERS = new Set(['kube_forbidden', 'kube_not_found', 'kube_throttled', 'kube_expired', 'kube_invalid'])
 
+interface ReadPart {
+  readonly type: string
+  readonly outcome: Outcome | 'changed'
+  readonly message?: string | undefined
+}
+
+const partsOf = ({ parts }: ClusterState): readonly ReadPart[] =>
+  Object.entries(parts).map(([type, part]) => ({ type, ...part }))
+
 /** Which collectors could not read what they should; what a cluster does not have is no lack. */
-function completeness({ parts }: Batch): Said {
+function completeness(parts: readonly ReadPart[]): Said {
   const lacking = parts.flatMap((part) =>
     part.outcome === 'complete' || part.outcome === 'changed' || part.outcome === 'absent'
       ? []
-      : [`${part.type} ${part.outcome}: ${part.message}`],
+      : [`${part.type} ${part.outcome}: ${part.message ?? ''}`],
   )
   const type = 'Complete'
   if (lacking.length === 0)

@@ -583,7 +583,10 @@ function useRowKeys<T>(scroller: { readonly current: HTMLElement | null }, lines
       const by = (event as CustomEvent<number>).detail
       if (!box) return
       const here = document.activeElement?.closest('tr[data-index]')
-      let index = here && box.contains(here) ? Number(here.getAttribute('data-index')) + by : by > 0 ? 0 : -1
+      // What was scrolled out of sight is not there any more to be walked on from: it goes on where the eye is.
+      const first = Math.ceil(box.scrollTop / rowHeight)
+      const last = Math.floor((box.scrollTop + box.clientHeight) / rowHeight) - 1
+      let index = here && box.contains(here) ? Number(here.getAttribute('data-index')) + by : by > 0 ? first : last - 1
       const kindAt = (at: number) => (at < 0 ? undefined : latest.current.slice(at, at + 1)[0]?.kind)
       while (kindAt(index) === 'group') index += by
       if (kindAt(index) !== 'row') return

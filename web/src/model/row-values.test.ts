@@ -249,6 +249,12 @@ describe('rowsQuestion', () => {
     const [, at] = /^createdAt>(\d+)$/.exec(question.where?.[0] ?? '') ?? []
     expect(Math.abs(Date.now() - 3_600_000 - Number(at))).toBeLessThan(60_000)
   })
+  it('takes a column by what it is headed with', () => {
+    const created = column('createdAt', { label: 'Created', kind: 'number', unit: 'time' })
+    const used = column('cpuCores', { label: 'CPU used', kind: 'number' })
+    expect(rowsQuestion('created<1h', [created]).question.where?.[0]).toMatch(/^createdAt>\d+$/)
+    expect(rowsQuestion('cpuused>0.01', [used])).toEqual({ question: { where: ['cpuCores>0.01'] }, faults: [] })
+  })
   it.each(['owner>me', 'capacity>many', 'phase:', 'owner:"a b"', 'phsae:Bound'])(
     'leaves out what cannot be asked, and says so: %s',
     (text) => expect(ask(text).faults).toHaveLength(1),

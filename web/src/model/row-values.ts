@@ -388,6 +388,8 @@ function askTerm(term: Extract<Term, { kind: 'field' }>, columns: readonly Colum
   const column =
     columns.find(({ name }) => name === term.field) ??
     columns.find(({ name }) => name.toLowerCase() === term.field.toLowerCase()) ??
+    // As it is headed: "Created", or "CPU used" in one word.
+    columns.find(({ label }) => label.replaceAll(' ', '').toLowerCase() === term.field.toLowerCase()) ??
     (['name', 'namespace', 'cluster'].includes(term.field) ? { ...builtIn, name: term.field } : undefined)
   const [value] = term.values
   if (value === undefined) return left('it lacks a value')
