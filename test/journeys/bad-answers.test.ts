@@ -5,6 +5,7 @@ import { ClientPool, type KubeClient } from '#kube'
 import { type Batch, FleetError, type Part, parseClusterName } from '#model'
 import { FaultProxy, type SimulatedFleet, scenarios, simulateFleet } from '#simulator'
 import { aWorld, type World } from '../../src/control/connections/testing/world.ts'
+import { all } from '../properties.ts'
 
 /*
  * List answers broken at random on their way: cut off, with bytes changed, or replaced by any JSON. Whatever comes, a round
@@ -163,7 +164,7 @@ describe('an answer broken at random', () => {
         const nodes = state?.parts.node?.items.size ?? 0
         if (state?.status.health === 'healthy') expect(nodes).toBeGreaterThan(0)
       }),
-      { numRuns: 300, seed: 20261121 },
+      all({ numRuns: 300, seed: 20261121 }),
     )
     expect(escaped).toEqual([])
     // Otherwise nothing was proved.
