@@ -417,7 +417,11 @@ describe.skipIf(why !== undefined)(
     })
 
     it('forgets everything when the declaration goes', async () => {
-      expect((await eyes.keys('cluster:*:custom:clusterpulse/widgets:*')).length).toBeGreaterThan(0)
+      await eventually(
+        () => eyes.keys('cluster:*:custom:clusterpulse/widgets:*'),
+        (keys) => keys.length > 0,
+        SLOW_MS,
+      )
       await kube.delete(sources, inHub('widgets'))
       await eventually(
         () => declared(root()),

@@ -108,7 +108,7 @@ export function announcements(before: ClusterState | undefined, after: ClusterSt
   return recent.map((document) => ['PUBLISH', EVENT_CHANNEL, documentText(document)])
 }
 
-/** Whether documents of the one must not wait: a round ended, something happened, or a source is gone. */
+/** Whether documents of the one must not wait: a round ended, something happened, a source is gone or read for the first time. */
 export function mustBeShown(before: ClusterState, after: ClusterState): boolean {
   const { status, heartbeats, events, connection, tables } = before
   return (
@@ -117,7 +117,9 @@ export function mustBeShown(before: ClusterState, after: ClusterState): boolean 
     connection !== after.connection ||
     status.health !== after.status.health ||
     status.message !== after.status.message ||
-    [...tables.keys()].some((source) => !after.tables.has(source))
+    [...tables.keys()].some((source) => !after.tables.has(source)) ||
+    (tables !== after.tables &&
+      [...after.tables].some(([source, { freshness }]) => freshness && !tables.get(source)?.freshness))
   )
 }
 

@@ -83,6 +83,14 @@ describe.skipIf(redisMissing)(`keys of MetricSources${redisMissing ? ` (skipped:
     expect(await redis.ttl(key('resources'))).toBe(600)
   })
 
+  it('are there at once when a source is read for the first time', async () => {
+    await using store = await open()
+    await write(store, connected(west), between(1, unseen()))
+    await store.apply([between(2, seen(sizes({ x: 1 })))], ++position)
+    while ((await redis.exists(key('resources'))) === 0) await realSleep(5) // the clock of documents stands still
+    expect((await text(key('resources')))?.resourceCount).toBe(1)
+  })
+
   it('hold a list where nothing was found, and no aggregations where there are none', async () => {
     await using store = await open()
     await write(store, connected(west), between(1, seen(sizes({}), { aggregations: {} })))

@@ -39,7 +39,7 @@ it('is taken by the policies that choose objects, too, and one object has not mo
   const list = (names: number) => `[${Array.from({ length: names }, (_, i) => i)}]`
   const matchPolicy = `${list(400)}.all(a, ${list(400)}.all(b, ${list(400)}.all(c, a + b + c >= 0))) && false`
   const gvk = { version: 'v1', kind: 'ConfigMap' }
-  const rules = Array.from({ length: 40 }, () => ({ gvk, matchPolicy }))
+  const rules = Array.from({ length: 400 }, () => ({ gvk, matchPolicy })) // on a quick machine, too, more than they may take together
   const profile = { spec: { targetGVK: gvk, attributes: [{ name: 'x', path: '{.data.x}' }] } }
   const spec = { profileRef: 'p', resourceRules: rules }
   const { target } = compileTarget({ key: { namespace: 'shop', name: 't' }, spec, profile }, undefined, time)
