@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { type NatsConfig, type NatsCredentials, parseNatsServers } from '#nats'
+import { isUserSeed, type NatsConfig, type NatsCredentials, parseNatsCreds, parseNatsServers } from '#nats'
 import type { ConfigReader } from '#runtime'
 import { outboundAllow } from './config-access.ts'
 import { optional } from './config-push.ts'
@@ -68,11 +68,11 @@ function credentialsOf(read: ConfigReader): NatsCredentials | undefined {
   if (user !== undefined && password !== undefined) given.push({ kind: 'password', user, password })
   if (token !== undefined) given.push({ kind: 'token', token })
   if (seed !== undefined) given.push({ kind: 'nkey', seed })
-  if (creds !== undefined) given.push({ kind: 'creds', creds })
-  if (seed !== undefined && !/^SU[A-Z2-7]{56}$/.test(seed))
+  if (seed !== undefined && !isUserSeed(seed))
     read.fault('NATS_NKEY is no seed of a user: it must be SU and 56 more characters')
-  if (creds !== undefined && !/BEGIN NATS USER JWT/.test(creds))
-    read.fault('NATS_CREDS is not the content of a .creds file of NATS')
+  const ofFile = creds === undefined ? undefined : parseNatsCreds(creds)
+  if (ofFile && 'fault' in ofFile) read.fault(`NATS_CREDS ${ofFile.fault}`)
+  else if (ofFile) given.push(ofFile)
   if (given.length > 1) read.fault('of NATS_USER, NATS_TOKEN, NATS_NKEY and NATS_CREDS give one')
   return given[0]
 }

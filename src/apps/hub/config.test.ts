@@ -213,7 +213,7 @@ describe('the settings of NATS', () => {
     [{ NATS_URL: 'nats://a', NATS_USER: 'hub' }, /NATS_USER and NATS_PASSWORD go together/],
     [{ NATS_URL: 'nats://a', NATS_TOKEN: 'a', NATS_USER: 'b', NATS_PASSWORD: 'c' }, /give one/],
     [{ NATS_URL: 'nats://a', NATS_NKEY: 'SUno' }, /NATS_NKEY is no seed/],
-    [{ NATS_URL: 'nats://a', NATS_CREDS: '/etc/nats.creds' }, /NATS_CREDS is not the content/],
+    [{ NATS_URL: 'nats://a', NATS_CREDS: '/etc/nats.creds' }, /NATS_CREDS holds no JWT/],
     [{ NATS_URL: 'tls://a', NATS_CA_FILE: '/none' }, /NATS_CA_FILE names \/none, which does not exist/],
     [{ NATS_URL: 'nats://a', NATS_PERIOD: '0s' }, /NATS_PERIOD/],
   ])('refuse %j', (env, sentence) => expect(() => readUpConfig(env)).toThrow(sentence))

@@ -450,6 +450,8 @@ for (const { title, skip, open } of clusters) {
         agent.rows().put([aRow('a')])
         const { conditions = [] } = await statusOf()
         expect(conditions.find(({ type }) => type === 'Degraded')?.message).not.toContain('two')
+        await make(connectionTests, 'try', { sinkRef: { databaseSinkRef: 'one' } })
+        await expect.poll(() => stateOf('Ready', 'try', connectionTests)).toBe('False/ConnectionTestFailed')
         await remove(scopes, 'ceiling')
         await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
       },

@@ -7,7 +7,7 @@ import { jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
 import { connect, type NatsConnection, nkeys } from '@nats-io/transport-node'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type ClusterState, systemClock, Table } from '#model'
-import { type NatsConfig, parseNatsServers } from '#nats'
+import { type NatsConfig, parseNatsCreds, parseNatsServers } from '#nats'
 import { type Logger, Metrics } from '#runtime'
 import { natsPrograms, startNats, type TestNats } from '../../platform/nats/testing/nats-server.ts'
 import { freePort } from '../../platform/runtime/testing/free-port.ts'
@@ -437,11 +437,10 @@ describe.each(natsPrograms)('publishing to $name', { timeout: 3 * SLOW_MS }, (pr
     const accounts = `${account.getPublicKey()}: ${tokens.account}, ${system.getPublicKey()}: ${systemToken}`
     const resolver = `resolver: MEMORY\nresolver_preload: { ${accounts} }\nsystem_account: ${system.getPublicKey()}`
     const byCreds = await server(`operator: ${tokens.operator}\n${resolver}`)
-    const creds = `-----BEGIN NATS USER JWT-----\n${tokens.user}\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n${seedOf(user)}\n------END USER NKEY SEED------\n`
-    const second = aPublisher(
-      natsAt(byCreds.port, { credentials: { kind: 'creds', creds } }),
-      new TestState().with(west),
-    )
+    const creds = `-----BEGIN NATS USER JWT-----\n${tokens.user}\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n${seedOf(user)}\n------END USER NKEY SEED------`
+    const credentials = parseNatsCreds(creds)
+    if ('fault' in credentials) throw new Error(credentials.fault)
+    const second = aPublisher(natsAt(byCreds.port, { credentials }), new TestState().with(west))
     await eventually(
       'both publish',
       async () => (await first.count('published_total')) > 0 && (await second.count('published_total')) > 0,

@@ -35,10 +35,26 @@ export type NatsCredentials =
   | { readonly kind: 'token'; readonly token: string }
   /** seed of a user's key, `SU…` */
   | { readonly kind: 'nkey'; readonly seed: string }
-  /** content of a .creds file: a JWT and a seed */
-  | { readonly kind: 'creds'; readonly creds: string }
+  /** what a .creds file holds */
+  | { readonly kind: 'creds'; readonly jwt: string; readonly seed: string }
 
 const DEFAULT_PORT = 4222
+
+/** Whether it is the seed of a user's key. */
+export const isUserSeed = (text: string): boolean => /^SU[A-Z2-7]{56}$/.test(text)
+
+/**
+ * Reads the content of a .creds file: a JWT and a seed, each between a line of BEGIN and one of END.
+ * @returns a sentence, without what may be secret, where it is nothing of the sort
+ */
+export function parseNatsCreds(text: string): NatsCredentials | { readonly fault: string } {
+  const [jwt, seed] = [...text.matchAll(/-{3,}BEGIN[^\n]*-{3,}\s+(\S+)\s+-{3,}END/g)].map(([, inner = '']) => inner)
+  if (jwt === undefined || jwt.split('.').length !== 3)
+    return { fault: 'holds no JWT between "-----BEGIN NATS USER JWT-----" and its END: it must be a whole .creds file' }
+  if (seed === undefined || !isUserSeed(seed))
+    return { fault: 'holds no seed of a user (SU…) after its JWT: it must be a whole .creds file' }
+  return { kind: 'creds', jwt, seed }
+}
 
 /**
  * Reads `nats://host:4222`, `tls://host`, `host:4222`, or several of them with commas between.

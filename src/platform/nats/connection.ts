@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import {
   type Authenticator,
   connect,
-  credsAuthenticator,
+  jwtAuthenticator,
   type NatsConnection,
   type NodeConnectionOptions,
   nkeyAuthenticator,
@@ -80,6 +80,6 @@ function authenticatorOf(credentials: NatsCredentials): Authenticator {
     case 'nkey':
       return nkeyAuthenticator(bytes(credentials.seed))
     case 'creds':
-      return credsAuthenticator(bytes(credentials.creds))
+      return jwtAuthenticator(credentials.jwt, bytes(credentials.seed))
   }
 }

@@ -3,7 +3,15 @@
  *
  *   text → servers → guard → connection (which ends where it breaks: who uses it decides when there is another)
  */
-export { type NatsAccess, type NatsConfig, type NatsCredentials, type NatsServer, parseNatsServers } from './config.ts'
+export {
+  isUserSeed,
+  type NatsAccess,
+  type NatsConfig,
+  type NatsCredentials,
+  type NatsServer,
+  parseNatsCreds,
+  parseNatsServers,
+} from './config.ts'
 export { connectNats } from './connection.ts'
 export { coversSubject, subjectToken } from './subjects.ts'
 export { isUntaken } from './untaken.ts'

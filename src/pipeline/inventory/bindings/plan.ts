@@ -8,6 +8,7 @@ import {
 import { minutes, seconds } from '#model'
 import type { SinkErrorClass, SinkFamily, SinkObject } from '#sinks'
 import type { Pace } from '../schedule.ts'
+import type { SinkPlace } from '../sink-place.ts'
 
 /** The spec of a sink of any family. */
 export type AnySinkSpec = KollectDatabaseSinkSpec | KollectSnapshotSinkSpec | KollectEventSinkSpec
@@ -95,19 +96,14 @@ const LOOK_MS = { snapshot: minutes(5), event: seconds(60) } as const
 /** Where the rows of an inventory go, how often, and which of that is not allowed or not possible. */
 export function planBindings(facts: PlanFacts): readonly BindingPlan[] {
   return REF_FIELDS.flatMap(([family, field]) =>
-    (facts.spec[field] ?? []).map((ref) => planOf(facts, family, field, typeof ref === 'string' ? { name: ref } : ref)),
+    (facts.spec[field] ?? []).map((ref) => planOf(facts, family, typeof ref === 'string' ? { name: ref } : ref)),
   )
 }
 
-function planOf(
-  facts: PlanFacts,
-  family: SinkFamily,
-  field: (typeof REF_FIELDS)[number][1],
-  ref: SinkRef,
-): BindingPlan {
+function planOf(facts: PlanFacts, family: SinkFamily, ref: SinkRef): BindingPlan {
   const { spec, ceilings, maxExportBytes, find } = facts
   const namespace = ref.namespace ?? facts.namespace
-  const denied = denialOf(ceilings, field, namespace, ref.name)
+  const denied = denialOf(ceilings, { family, namespace, name: ref.name })
   const found = find(family, namespace, ref.name)
   const blocked = denied ?? (found.kind === 'blocked' ? found.blocked : undefined)
   return {
@@ -126,11 +122,9 @@ function planOf(
 }
 
 /** Every scope must allow it. Denials name the offender and the scope, never what would be allowed. */
-function denialOf(
+export function denialOf(
   ceilings: readonly SinkCeiling[],
-  field: (typeof REF_FIELDS)[number][1],
-  namespace: string,
-  name: string,
+  { family, namespace, name }: SinkPlace,
 ): Blocked | undefined {
   for (const scope of ceilings) {
     const namespaces = scope.allowedStaticRefNamespaces ?? []
@@ -140,7 +134,7 @@ function denialOf(
         message: `the scope ${scope.name} does not allow sinks of the namespace ${namespace}: use another sink, or have the scope changed`,
         errorClass: 'terminal',
       }
-    const names = scope[field] ?? []
+    const names = scope[`${family}SinkRefs`] ?? []
     if (names.length > 0 && !names.includes(name))
       return {
         reason: 'ScopeSinkDenied',

@@ -3,12 +3,14 @@ import { type KollectConnectionTest, type KollectKnown, kollectConnectionTest, k
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey } from '#kube'
 import { type Clock, seconds } from '#model'
 import type { SinkFamily, SinkPool } from '#sinks'
+import { denialOf } from '../bindings/plan.ts'
 import { SINK_KINDS } from '../declared/resolve-sink.ts'
 import type { SinkDirectory } from '../declared/sink-directory.ts'
 import type { ExportMetrics } from '../metrics.ts'
 import { type InventoryInformers, inventoryResources, type Stored } from '../objects.ts'
 import type { SinkPlace } from '../sink-place.ts'
 import { timeOf, timeText, withConditions } from '../status/inventory-status.ts'
+import { ceilingsOf, scopesIn } from './inventory-kinds.ts'
 import { sinksOf } from './inventory-reconciler.ts'
 import { probeSink } from './probe-sink.ts'
 
@@ -57,7 +59,7 @@ export class ConnectionTestReconciler implements Reconciler {
     const faults = kollectFaults('KollectConnectionTest', test, known)
     if (faults.length > 0) {
       const message = faults.map((fault) => `${fault.path} ${fault.message}`).join('; ')
-      return this.#finish(key, test, { isVerified: false, reason: 'ConnectionTestFailed', message }, signal)
+      return this.#finish(key, test, failed(message), signal)
     }
     const place = placeOf(test)
     const sink = sinksOf(informers, place.family).get(place)
@@ -73,11 +75,13 @@ export class ConnectionTestReconciler implements Reconciler {
   }
 
   async #look(place: SinkPlace, signal: AbortSignal): Promise<Result | undefined> {
-    const { directory, pool, metrics, clock } = this.#options
+    const { informers, directory, pool, metrics, clock } = this.#options
     const found = directory.get(place)
     if (!found) return undefined
-    if (found.kind === 'blocked')
-      return { isVerified: false, reason: 'ConnectionTestFailed', message: found.blocked.message }
+    // A sink that no inventory of this namespace may use is not called well.
+    const denied = denialOf(ceilingsOf(scopesIn(place.namespace, informers)), place)
+    if (denied) return failed(denied.message)
+    if (found.kind === 'blocked') return failed(found.blocked.message)
     const startedAt = clock.now()
     const { isVerified, message } = await probeSink(pool, found.sink.object, signal)
     metrics.tested(found.spec.type, isVerified)
@@ -158,6 +162,8 @@ export class ConnectionTestReconciler implements Reconciler {
     )
   }
 }
+
+const failed = (message: string): Result => ({ isVerified: false, reason: 'ConnectionTestFailed', message })
 
 /** Exactly one reference is there: else the test has faults. */
 function placeOf({ metadata, spec }: Stored<KollectConnectionTest>): SinkPlace {

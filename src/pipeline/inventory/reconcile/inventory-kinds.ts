@@ -53,8 +53,7 @@ export const namespacedInventory: InventoryKind = {
   finalizer: INVENTORY_FINALIZER,
   isRollUp: false,
   sinkNamespace: ({ metadata }) => metadata.namespace ?? '',
-  scopes: ({ metadata }, { scopes }) =>
-    scopes.list().filter((scope) => scope.metadata.namespace === metadata.namespace),
+  scopes: ({ metadata }, informers) => scopesIn(metadata.namespace ?? '', informers),
   composition: ({ metadata }, { targets }) => ({
     targets: targets
       .list()
@@ -113,6 +112,10 @@ function targetsOf(
     )
     .map(({ metadata: { name } }) => ({ namespace: '', name }))
 }
+
+/** The ceilings of a namespace. */
+export const scopesIn = (namespace: string, { scopes }: InventoryInformers): readonly KubeObject[] =>
+  scopes.list().filter((scope) => scope.metadata.namespace === namespace)
 
 /** What scopes say about sinks and intervals. */
 export const ceilingsOf = (scopes: readonly KubeObject[]): readonly SinkCeiling[] =>

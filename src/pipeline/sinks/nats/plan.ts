@@ -1,5 +1,5 @@
 import type { NatsAccess, NatsCredentials, NatsServer } from '#nats'
-import { parseNatsServers } from '#nats'
+import { parseNatsCreds, parseNatsServers } from '#nats'
 import { SecretTexts } from '../events/credentials.ts'
 import { type EventDeclaration, SinkError, type Writing } from '../sink.ts'
 import { twoCredentials } from '../two-credentials.ts'
@@ -68,12 +68,15 @@ function serversOf({ spec }: EventDeclaration): readonly NatsServer[] {
   return spec.tls === undefined ? servers : servers.map((server) => ({ ...server, tls: true }))
 }
 
-/** A token goes before user and password. */
+/** A token goes before user and password, and both before a file. @throws SinkError terminal, for what is none */
 function credentialsOf(secrets: SecretTexts): NatsCredentials | undefined {
   const token = secrets.get('token')
   if (token !== undefined) return { kind: 'token', token }
   const pair = secrets.pair(['password'])
   if (pair) return { kind: 'password', user: pair.username, password: pair.password }
-  const creds = secrets.get('creds')
-  return creds === undefined ? undefined : { kind: 'creds', creds }
+  const text = secrets.get('creds')
+  if (text === undefined) return undefined
+  const creds = parseNatsCreds(text)
+  if ('fault' in creds) throw new SinkError('terminal', `creds of the Secret of the sink ${creds.fault}`)
+  return creds
 }
