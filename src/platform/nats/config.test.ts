@@ -1,7 +1,8 @@
+import { nkeys } from '@nats-io/transport-node'
 import { expect, it } from 'vitest'
 import { parseNatsCreds } from './config.ts'
 
-const seed = `SU${'A'.repeat(56)}`
+const seed = new TextDecoder().decode(nkeys.createUser().getSeed())
 const file = (jwt: string, key: string) =>
   `-----BEGIN NATS USER JWT-----\n${jwt}\n------END NATS USER JWT------\n\n*** a note of the program that made it ***\n\n-----BEGIN USER NKEY SEED-----\n${key}\n------END USER NKEY SEED------`
 
@@ -20,5 +21,6 @@ it('says what a .creds file lacks, without what is secret', () => {
   expect(faultOf(file('no-token', seed))).toContain('holds no JWT')
   expect(faultOf(file('a.b.c', 'SU-s3cret'))).toMatch(/^holds no seed(?!.*s3cret)/)
   expect(faultOf(file('a.b.c', seed).split('*')[0] ?? '')).toContain('holds no seed')
+  expect(faultOf(file('a.b.c', `${seed.slice(0, -1)}${seed.endsWith('A') ? 'B' : 'A'}`))).toContain('holds no seed')
   expect(faultOf('')).toContain('holds no JWT')
 })

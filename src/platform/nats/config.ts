@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { nkeys } from '@nats-io/transport-node'
 
 /** Where a NATS server is, and whether TLS is spoken to it. */
 export interface NatsServer {
@@ -40,8 +41,15 @@ export type NatsCredentials =
 
 const DEFAULT_PORT = 4222
 
-/** Whether it is the seed of a user's key. */
-export const isUserSeed = (text: string): boolean => /^SU[A-Z2-7]{56}$/.test(text)
+/** Whether it is the seed of a user's key, down to its check sum. */
+export function isUserSeed(text: string): boolean {
+  if (!text.startsWith('SU')) return false
+  try {
+    return nkeys.fromSeed(new TextEncoder().encode(text)).getPublicKey().startsWith('U')
+  } catch {
+    return false
+  }
+}
 
 /**
  * Reads the content of a .creds file: a JWT and a seed, each between a line of BEGIN and one of END.

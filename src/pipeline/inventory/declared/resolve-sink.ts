@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, X509Certificate } from 'node:crypto'
 import { canonicalJson } from '#extract'
 import { type KollectKnown, kollectFaults } from '#kinds'
 import type { KubeClient, KubeObject } from '#kube'
@@ -80,7 +80,8 @@ export async function resolveSink(
   if (secrets.has('ca') && caBundle === undefined)
     return blocked({
       reason: 'SecretIncomplete',
-      message: 'the Secret of spec.tls.caSecretRef has none of tls.crt, ca.crt, ca.pem: put the PEM of the CAs there',
+      message:
+        'the Secret of spec.tls.caSecretRef has no certificate that can be read as tls.crt, ca.crt or ca.pem: put the PEM of the CAs there',
       errorClass: 'terminal',
     })
   const declaration = {
@@ -116,7 +117,20 @@ function credentialsOf(spec: AnySinkSpec): SecretRef | undefined {
 function caOf({ tls }: AnySinkSpec, secret: SecretValues | undefined): string | undefined {
   if (tls?.caBundle !== undefined) return Buffer.from(tls.caBundle, 'base64').toString('utf8')
   const found = ['tls.crt', 'ca.crt', 'ca.pem'].map((key) => secret?.values[key]).find((value) => value?.length)
-  return found && Buffer.from(found).toString('utf8')
+  return found && certificatesIn(Buffer.from(found).toString('utf8'))
+}
+
+/** Those of a text that can be read; what else stands there stops programs that read all of it. */
+function certificatesIn(text: string): string | undefined {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  const readable = blocks.filter((pem) => {
+    try {
+      return new X509Certificate(pem) instanceof X509Certificate
+    } catch {
+      return false
+    }
+  })
+  return readable.length === 0 ? undefined : `${readable.join('\n')}\n`
 }
 
 /** Fields that say when and whether, not where: another value is no other sink. */

@@ -3,13 +3,20 @@ import { type EventDeclaration, SinkError } from '../sink.ts'
 /** Values of the Secret of a sink, as texts. */
 export class SecretTexts {
   readonly #values: ReadonlyMap<string, string>
+  readonly #isEmpty: boolean
 
   constructor({ credentials }: Pick<EventDeclaration, 'credentials'>) {
     // A file that became a Secret ends in a newline, which nobody means.
     const texts = Object.entries(credentials).map(
       ([key, bytes]) => [key, Buffer.from(bytes).toString().trim()] as const,
     )
+    this.#isEmpty = texts.length === 0
     this.#values = new Map(texts.filter(([, text]) => text !== ''))
+  }
+
+  /** Whether there is no Secret, or none with a key. */
+  get isEmpty(): boolean {
+    return this.#isEmpty
   }
 
   get(key: string): string | undefined {

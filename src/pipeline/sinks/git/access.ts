@@ -187,6 +187,11 @@ async function sshEnvironments(
         ? 'the Secret has no ssh key: give one as ssh-privatekey'
         : 'the Secret holds a token, and the endpoint is reached by ssh: give a key as ssh-privatekey, or an https address',
     )
+  if (hasPassphrase(key))
+    throw new SinkError(
+      'terminal',
+      'the ssh key of the Secret has a passphrase, and nobody is there to type it: give a private key without one',
+    )
   if (knownHosts === undefined && !skipsCheck)
     throw new SinkError(
       'terminal',
@@ -222,6 +227,15 @@ async function sshEnvironments(
     GIT_SSH_VARIANT: 'ssh',
     GIT_SSH_COMMAND: ['ssh', '-F', '/dev/null', ...sshOptions({ ...options, HostName: address })].map(quoted).join(' '),
   }))
+}
+
+/** Of a private key in the formats that ssh reads. @see PROTOCOL.key of OpenSSH: the name of the cipher follows the magic */
+function hasPassphrase(key: string): boolean {
+  if (/ENCRYPTED/.test(key)) return true
+  const [, base64 = ''] = /BEGIN OPENSSH PRIVATE KEY-+([^-]*)/.exec(key) ?? []
+  const bytes = Buffer.from(base64, 'base64')
+  const head = 'openssh-key-v1\0'.length
+  return bytes.length > head + 8 && bytes.toString('latin1', head + 4, head + 8) !== 'none'
 }
 
 const sshOptions = (options: Readonly<Record<string, string>>): string[] =>

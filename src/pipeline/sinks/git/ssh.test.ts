@@ -83,9 +83,11 @@ describe.skipIf(noSshd() !== undefined)('a branch of git over ssh', () => {
   it('says which credential is missing or not taken', async () => {
     const { server, open } = await aWorld()
     const wrong = await server.newKey('wrong')
+    const locked = await server.newKey('locked', 'a passphrase')
     for (const [credentials, words] of [
       [{ ...whole(server), 'ssh-privatekey': wrong }, 'does not take the ssh key'],
       [{ ...whole(server), 'ssh-privatekey': 'no key at all' }, 'the ssh key of the Secret cannot be read'],
+      [{ ...whole(server), 'ssh-privatekey': locked }, 'has a passphrase'],
       [{ 'ssh-privatekey': server.key }, 'the Secret has no known_hosts'],
       [{ token: 'abcdefgh', known_hosts: server.knownHosts() }, 'the Secret holds a token'],
       [{}, 'the Secret has no ssh key'],

@@ -75,7 +75,13 @@ function credentialsOf(secrets: SecretTexts): NatsCredentials | undefined {
   const pair = secrets.pair(['password'])
   if (pair) return { kind: 'password', user: pair.username, password: pair.password }
   const text = secrets.get('creds')
-  if (text === undefined) return undefined
+  if (text === undefined) {
+    if (secrets.isEmpty) return undefined
+    throw new SinkError(
+      'terminal',
+      'the Secret of the sink has nothing to show: give token, or username and password, or creds',
+    )
+  }
   const creds = parseNatsCreds(text)
   if ('fault' in creds) throw new SinkError('terminal', `creds of the Secret of the sink ${creds.fault}`)
   return creds

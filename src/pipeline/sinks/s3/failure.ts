@@ -1,6 +1,11 @@
 import { AddressRefusedError } from '#outbound'
 import { SinkError, type SinkErrorClass } from '../sink.ts'
 
+const WRITTEN_MEANWHILE = 'somebody wrote the same object in the same moment: whose it is is looked at again'
+
+/** Of an object that was to be new, and is not. */
+export const writtenMeanwhile = (): SinkError => new SinkError('transient', WRITTEN_MEANWHILE)
+
 /** What stores say by name; the first that fits. @see Amazon S3 API Reference, "Error responses" */
 const BY_NAME: readonly (readonly [RegExp, SinkErrorClass, string])[] = [
   [/^NoSuchBucket$/, 'terminal', 'there is no such bucket: make it, or change the endpoint'],
@@ -19,11 +24,7 @@ const BY_NAME: readonly (readonly [RegExp, SinkErrorClass, string])[] = [
     'transient',
     'the clocks of the agent and of the store are too far apart: set the one that is wrong',
   ],
-  [
-    /^ConditionalRequestConflict$/,
-    'transient',
-    'somebody wrote the same object in the same moment: whose it is is looked at again',
-  ],
+  [/^ConditionalRequestConflict$/, 'transient', WRITTEN_MEANWHILE],
   [
     /^(AccessDenied|AllAccessDisabled|AccountProblem)$/,
     'forbidden',
@@ -42,7 +43,7 @@ const BY_STATUS: readonly (readonly [number, SinkErrorClass, string])[] = [
   [401, 'terminal', 'the store does not take the credentials of the Secret'],
   [403, 'forbidden', 'the store forbids it with these credentials'],
   [404, 'terminal', 'there is no such bucket: make it, or change the endpoint'],
-  [412, 'transient', 'somebody wrote the same object in the same moment: whose it is is looked at again'],
+  [412, 'transient', WRITTEN_MEANWHILE],
   [429, 'transient', 'the store asks for fewer requests'],
 ]
 

@@ -279,6 +279,22 @@ describe('bad luck with a store', () => {
     expect(store.requests.filter(({ headers }) => headers['if-none-match'] === '*')).toHaveLength(1)
   })
 
+  it('that knows no condition is asked once more whose an object is before it is written', async () => {
+    const store = await aWeakStore((request, response) => {
+      if (request.headers['if-none-match'] === undefined) return false
+      // Meanwhile somebody else takes the name.
+      store.objects.set(new URL(request.url ?? '', 'http://s3.test').pathname, Buffer.from('theirs'))
+      failed(response, 501, 'NotImplemented')
+      return true
+    })
+    const sink = await opened(`http://127.0.0.1:${store.port}/shop`)
+    await expect(sink.deliver(deliveryOf(west, at(1), rowsTo(2)), signal)).rejects.toMatchObject({
+      errorClass: 'transient',
+      message: expect.stringContaining('in the same moment'),
+    })
+    expect([...store.objects.values()].map(String)).toEqual(['theirs'])
+  })
+
   it('that passes is not noticed', async () => {
     const store = await aWeakStore((_, response, count) => {
       if (count % 2 === 0) return false

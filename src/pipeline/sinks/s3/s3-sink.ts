@@ -125,6 +125,13 @@ function keysOf(credentials: SnapshotDeclaration['credentials']): StoreKeys {
       'terminal',
       'the sink has no keys: name a Secret with accessKeyID and secretAccessKey in secretRef',
     )
+  const keys = { accessKeyID: accessKeyId, secretAccessKey, sessionToken }
+  const odd = Object.entries(keys).find(([, value]) => value !== undefined && !/^[!-~]+$/.test(value))
+  if (odd)
+    throw new SinkError(
+      'terminal',
+      `${odd[0]} of the Secret has a space, a line break or a letter in it that no key has: put in the key as the store gave it`,
+    )
   return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) }
 }
 

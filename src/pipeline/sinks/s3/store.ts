@@ -17,7 +17,7 @@ import { type DocumentTree, tooLarge } from '../documents/index.ts'
 import { SinkError, type SnapshotDeclaration } from '../sink.ts'
 import { Slots } from '../slots.ts'
 import type { Bucket } from './bucket.ts'
-import { s3Failure, statusOf } from './failure.ts'
+import { s3Failure, statusOf, writtenMeanwhile } from './failure.ts'
 
 /** Of an answer, bytes: a document that is read back, with its head. */
 const MAX_ANSWER_BYTES = 65 * 2 ** 20
@@ -144,14 +144,18 @@ export class S3Store implements DocumentTree {
 
   async write(object: StoredText, signal: AbortSignal): Promise<void> {
     await this.#call(signal, async () => {
-      if (object.isNew !== true || !this.#knowsConditions) return this.#put(object, signal)
-      try {
-        return await this.#put(object, signal, { IfNoneMatch: '*' })
-      } catch (error) {
-        if (statusOf(error) !== NOT_IMPLEMENTED) throw error
-        this.#knowsConditions = false
-        return this.#put(object, signal)
-      }
+      if (object.isNew !== true) return this.#put(object, signal)
+      if (this.#knowsConditions)
+        try {
+          return await this.#put(object, signal, { IfNoneMatch: '*' })
+        } catch (error) {
+          if (statusOf(error) !== NOT_IMPLEMENTED) throw error
+          this.#knowsConditions = false
+        }
+      // The answer took its time, in which somebody else may have come: what is left is the moment between these two.
+      const found = await this.#headOf(object.path, signal)
+      if (found && found.Metadata?.[OWNER] !== object.owner) throw writtenMeanwhile()
+      return this.#put(object, signal)
     })
   }
 

@@ -21,14 +21,14 @@ export interface SshServer {
   /** lines for known_hosts, of the server at these names; without any: at its address */
   knownHosts(...names: readonly string[]): string
   /** a fresh pair; @returns the private key */
-  newKey(name: string): Promise<string>
+  newKey(name: string, passphrase?: string): Promise<string>
 }
 
 /** A private sshd on the loopback that takes one key, for the user of the tests. */
 export async function startSshServer(): Promise<SshServer> {
   const folder = await mkdtemp(join(tmpdir(), 'ssh-server-'))
-  const newKey = async (name: string) => {
-    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', join(folder, name)])
+  const newKey = async (name: string, passphrase = '') => {
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', passphrase, '-C', name, '-f', join(folder, name)])
     return readFile(join(folder, name), 'utf8')
   }
   await newKey('host')

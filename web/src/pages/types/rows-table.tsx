@@ -1,5 +1,6 @@
 import { IconDownload } from '@tabler/icons-react'
 import {
+  Fragment,
   memo,
   type ReactNode,
   useCallback,
@@ -142,30 +143,15 @@ function Reference({ value, linked }: { value: string; linked: (name: ReactNode)
 
 const clusterOf = ({ cluster }: ShownRow): string => cluster
 
-/** The same over many clusters: which cluster a row is of, below its name where there is little room, and of when it is. */
+/** The same over many clusters: of which one a row is, and of when. */
 function fleetColumns(
   [name, ...own]: readonly Column<ShownRow>[],
   seen: SeenOn,
   clusters: readonly string[],
 ): readonly Column<ShownRow>[] {
   const shown = (cluster: string) => seen.get(cluster)?.displayName || cluster
-  const named: Column<ShownRow>[] = name
-    ? [
-        {
-          ...name,
-          cell: (row) => (
-            <span className="name-cell">
-              <span className="name-line">{name.cell?.(row)}</span>
-              <span className="sub narrow-table">
-                <Name text={shown(row.cluster)} />
-              </span>
-            </span>
-          ),
-        },
-      ]
-    : []
   return [
-    ...named,
+    ...(name ? [name] : []),
     {
       id: 'cluster',
       header: 'Cluster',
@@ -180,6 +166,33 @@ function fleetColumns(
     },
     ...own,
     asOfColumn(seen),
+  ]
+}
+
+const isPlace = ({ id }: Column<ShownRow>): boolean => id === 'namespace' || id === 'cluster'
+
+/** Where there is little room: in which namespace and cluster a row is stands below its name. */
+function placeBelowName([name, ...rest]: readonly Column<ShownRow>[]): readonly Column<ShownRow>[] {
+  const places = rest.filter(isPlace).reverse()
+  if (!name || places.length === 0) return name ? [name, ...rest] : rest
+  return [
+    {
+      ...name,
+      cell: (row) => (
+        <span className="name-cell">
+          <span className="name-line">{name.cell?.(row)}</span>
+          <span className="sub places">
+            {places.map(({ id, cell }, place) => (
+              <Fragment key={id}>
+                {place > 0 && <span> · </span>}
+                {cell?.(row)}
+              </Fragment>
+            ))}
+          </span>
+        </span>
+      ),
+    },
+    ...rest.filter((column) => !isPlace(column)),
   ]
 }
 
@@ -232,15 +245,14 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
   const grouped = groups.find(([name]) => name === group)
   const [chosen, setChosen] = usePreference(`columns.type.${type}`, '')
   const [seenOn] = useState(() => new SeenOn())
-  // There the cluster stands below the name.
   const isSmall = useMedia('(max-width: 510px)')
   const [shownOn, setShownOn] = useState('[]')
   const columns = useMemo(() => {
     const path = (row: ShownRow) => rowPath(cluster, type, row.id)
     const own = rowColumns<ShownRow>(info, path, clusterOf, ({ cluster: of }) => seenOn.get(of)?.filtered ?? false)
     const clusters = (JSON.parse(shownOn) as [string][]).map(([name]) => name) // made below
-    return cluster === null ? fleetColumns(own, seenOn, clusters).filter(({ id }) => !isSmall || id !== 'cluster') : own
-  }, [info, cluster, type, seenOn, shownOn, isSmall])
+    return cluster === null ? fleetColumns(own, seenOn, clusters) : own
+  }, [info, cluster, type, seenOn, shownOn])
   const typed = useSettled(useDeferredValue(text))
   const { question, faults } = useMemo(() => rowsQuestion(typed, info.columns), [typed, info.columns])
   const descending = (order || info.sort).startsWith('-')
@@ -297,7 +309,11 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
   )
   const list = useRef<HTMLDivElement>(null)
   const room = useRoom(list)
-  const visible = useMemo(() => fittedTo(room, visibleColumns(fitted, chosen), marked), [fitted, chosen, room, marked])
+  const visible = useMemo(() => visibleColumns(fitted, chosen), [fitted, chosen])
+  const shownColumns = useMemo(
+    () => fittedTo(room, isSmall ? placeBelowName(visible) : visible, marked),
+    [visible, isSmall, room, marked],
+  )
   const held = useHeldOrder(rows, rows, pending ? 'pending' : JSON.stringify(query), list)
   const lines = useMemo(() => rowLines(held.rows, keyOf), [held.rows])
   const asked = JSON.stringify(query)
@@ -405,7 +421,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
             ) : (
               <Grid
                 caption={`${type} of ${where}`}
-                columns={visible}
+                columns={shownColumns}
                 lines={lines}
                 question={answered.current}
                 restarts
