@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Builds dist/: one bundle for the executable (packages stay outside, but for a few) and the web page.
+// Builds dist/: one bundle for the executable, with the packages it needs, and the web page.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -10,20 +10,26 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const what = new Set(process.argv.slice(2))
 const all = what.size === 0
 
-/**
- * Packages of many small files that every command needs: opening those takes longer than what most commands do. Each is
- * plain JavaScript, of which the bundle then holds what is used.
- */
-const takenIn = {
-  name: 'taken-in',
-  setup: (build) =>
-    build.onResolve({ filter: /^(typebox(\/.*)?|yaml)$/ }, ({ path }) => ({
-      // The form of yaml that is made of modules is the one it has for browsers.
-      path:
-        path === 'yaml' ? join(root, 'node_modules/yaml/browser/index.js') : fileURLToPath(import.meta.resolve(path)),
+/** Packages that hold machine code or are large and rarely needed stay outside. To open the files of the others was a third of a start. */
+const outside = ['@duckdb/node-bindings', 'lmdb', '@aws-sdk/client-s3', 'pg-native']
+
+/** The form of yaml that is made of modules, of which the bundle then holds what is used, is the one it has for browsers. */
+const asModules = {
+  name: 'as-modules',
+  setup: (build) => {
+    build.onResolve({ filter: /^yaml$/ }, () => ({
+      path: join(root, 'node_modules/yaml/browser/index.js'),
       sideEffects: false,
-    })),
+    }))
+    build.onResolve({ filter: /^typebox(\/.*)?$/ }, ({ path }) => ({
+      path: fileURLToPath(import.meta.resolve(path)),
+      sideEffects: false,
+    }))
+  },
 }
+
+/** What packages in the older form ask Node for. */
+const requires = "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);"
 
 if (all || what.has('node')) {
   const { build } = await import('esbuild')
@@ -36,8 +42,9 @@ if (all || what.has('node')) {
     platform: 'node',
     target: 'node20',
     format: 'esm',
-    packages: 'external',
-    plugins: [takenIn],
+    external: outside,
+    plugins: [asModules],
+    banner: { js: requires },
     sourcemap: true,
     metafile: true,
     logLevel: 'warning',
@@ -83,7 +90,9 @@ function assertLean({ outputs }) {
   const inputs = [...reached].flatMap((file) => Object.keys(outputs[file].inputs))
   const foreign = inputs.filter((input) => input.startsWith('src/') && !allowed.test(input))
   const packages = [...reached].flatMap((file) => outputs[file].imports.filter(({ external }) => external))
-  const stores = packages.map(({ path }) => path).filter((path) => /^(ioredis|lmdb|@duckdb|fastify)/.test(path))
+  const stores = [...packages.map(({ path }) => path), ...inputs].filter((path) =>
+    /(^|node_modules\/)(ioredis|lmdb|@duckdb|fastify)/.test(path),
+  )
   if (inputs.length === 0 || foreign.length > 0 || stores.length > 0) {
     console.error(
       `the bundle of the agent holds what it must not: ${[...foreign, ...stores].join(', ') || 'nothing at all'}`,
