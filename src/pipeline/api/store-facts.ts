@@ -30,6 +30,7 @@ export class StoreFacts {
       case 'loading':
         return { state: 'loading', since: this.#deafSince, reason: availability.missing ?? '' }
       case 'available':
+        if (fault === undefined && availability.silent) return { state: 'available', ...availability.silent }
         return { state: 'available', since: this.#deafSince, reason: fault ?? '' }
     }
   }

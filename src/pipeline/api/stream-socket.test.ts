@@ -35,8 +35,12 @@ async function listen(url: string, query = '', headers: Record<string, string> =
 }
 
 /** How a request for a WebSocket is refused. */
-async function refused(url: string, headers: Record<string, string> = {}): Promise<number | undefined> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/v1/stream/ws`, { headers })
+async function refused(
+  url: string,
+  headers: Record<string, string> = {},
+  protocolVersion = 13,
+): Promise<number | undefined> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/v1/stream/ws`, { headers, protocolVersion })
   opened.push(socket)
   return new Promise((resolve, reject) => {
     socket.on('unexpected-response', (_, response) => resolve(response.statusCode))
@@ -89,6 +93,8 @@ describe('the stream over a WebSocket', () => {
     const ann = { 'x-forwarded-user': 'ann' }
     expect(await refused(url)).toBe(401)
     expect(await refused(url, { ...ann, origin: 'https://elsewhere.example' })).toBe(403)
+    // A former version of WebSocket names the page elsewhere.
+    expect(await refused(url, ann, 8)).toBe(426)
     const plain = await fetch(`${url}/api/v1/stream/ws`, { headers: ann })
     expect([plain.status, ((await plain.json()) as { code: string }).code]).toEqual([426, 'upgrade_required'])
     await expect(listen(url, '', { ...ann, origin: url })).resolves.toBeDefined()

@@ -59,9 +59,11 @@ export class StreamSockets {
 
   /** @throws RefusedError `upgrade_required`; `cross_site_refused`: a page of another site asks */
   requireUpgrade(request: FastifyRequest): void {
-    const { origin, upgrade } = request.headers
+    const { origin, upgrade, 'sec-websocket-version': version } = request.headers
     if (!this.#upgrades.has(request.raw) || upgrade?.toLowerCase() !== 'websocket')
       throw new RefusedError('upgrade_required', 'this is a WebSocket: ask for it with Upgrade: websocket')
+    // Former versions name the origin elsewhere.
+    if (version !== '13') throw new RefusedError('upgrade_required', 'this is a WebSocket of version 13')
     // Browsers send cookies with a WebSocket of any site.
     if (origin === undefined || this.#cors.isOwn(request)) return
     if (this.#cors.credentials && this.#cors.allows(origin)) return

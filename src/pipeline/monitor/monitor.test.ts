@@ -22,9 +22,9 @@ const asked = async (url: string, token?: string, init: RequestInit = {}) => {
   const text = await answer.text()
   return { status: answer.status, text, headers: answer.headers, json: () => JSON.parse(text) }
 }
-const statusOfUpgrade = (target: string, origin?: string) =>
+const statusOfUpgrade = (target: string, origin?: string, more: { protocolVersion?: number } = {}) =>
   new Promise((resolve) => {
-    const socket = new WebSocket(target.replace('http', 'ws'), origin === undefined ? {} : { origin })
+    const socket = new WebSocket(target.replace('http', 'ws'), { ...more, ...(origin !== undefined && { origin }) })
     socket.on('unexpected-response', (_, { statusCode }) => resolve(statusCode)).on('error', () => undefined)
     socket.on('open', () => {
       socket.terminate()
@@ -314,6 +314,8 @@ describe('streams', () => {
     expect(await statusOfUpgrade(address)).toBe(401)
     expect(await statusOfUpgrade(`${address.replace('pod-metrics', 'cluster-info')}?token=${token}`)).toBe(403)
     expect(await statusOfUpgrade(`${address}?token=${token}`, 'https://evil.example')).toBe(403)
+    // Version 8 has a header of its own for the origin.
+    expect(await statusOfUpgrade(`${address}?token=${token}`, undefined, { protocolVersion: 8 })).toBe(400)
     expect(await statusOfUpgrade(`${address.replace('ws/pod', 'pod')}?token=${token}`)).toBe(200)
     const messages: string[] = []
     const socket = new WebSocket(`${address}?token=${token}`, { origin: 'https://dash.example.com' })

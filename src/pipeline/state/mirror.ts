@@ -28,8 +28,10 @@ import { formatCommands, formatDecided } from './redis-format.ts'
 import { own } from './redis-keys.ts'
 import { faultOf, loadFleet, whatIsMissing } from './redis-load.ts'
 import { type Division, divisionCommands, divisionOf, isSameDivision, isWhole } from './redis-owners.ts'
+import { OwnerPulses, readPulses } from './redis-pulse.ts'
 import { StoredRows } from './stored-rows.ts'
 import { StreamOrder, type Writer } from './stream-order.ts'
+import type { Availability } from './types.ts'
 
 /** How state is mirrored from Redis; durations in ms. */
 export interface RedisMirrorOptions {
@@ -80,7 +82,9 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
   readonly #program: string
   readonly #rows = new StoredRows()
   readonly #reader: ClusterReader
+  readonly #pulses: OwnerPulses
   readonly #loop: Promise<void>
+  readonly #listening: Promise<void>
   #alerts: Promise<void> | undefined
   /** undefined: a share was missing when it was last looked at */
   #following: { readonly division: Division; readonly order: StreamOrder } | undefined
@@ -117,13 +121,21 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
     this.#reader = new ClusterReader(this.#redis, this.#rows, logger)
     this.#pending = new PendingSteps((name) => this.memory.cluster(name), this.#rows)
     this.alertsReader = new AlertsReader(this.#redis, clock)
+    this.#pulses = new OwnerPulses(clock)
     this.#loop = this.#run()
+    this.#listening = this.#listen()
+  }
+
+  override availability(): Availability {
+    const seen = super.availability()
+    const silent = seen.state === 'available' ? this.#pulses.silent(this.#following?.division.count ?? 0) : undefined
+    return silent ? { state: 'available', silent } : seen
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.closing.abort()
     await Promise.all([closeRedis(this.#redis), closeRedis(this.#follower)])
-    await Promise.all([this.#loop, this.#alerts])
+    await Promise.all([this.#loop, this.#listening, this.#alerts])
     this.forgetListeners()
   }
 
@@ -164,6 +176,20 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
         this.#logger.warn({ reason, attempt }, 'Redis cannot be followed: trying again')
         await this.clock.sleep(50 + backoffMs(attempt, { fromMs: 100, toMs: 2_000, random: this.#random }), signal)
       }
+    }
+  }
+
+  /** Whether owners live, also while others of them write without a pause. */
+  async #listen(): Promise<void> {
+    const { signal } = this.closing
+    while (!signal.aborted) {
+      if (this.#redis.status === 'ready')
+        await pipelined(this.#redis, [readPulses]).then(
+          ([hash]) => this.#pulses.take(hashOf(hash)),
+          () => this.#pulses.forget(),
+        )
+      else this.#pulses.forget()
+      await this.clock.sleep(this.#waitMs, signal)
     }
   }
 
@@ -254,6 +280,7 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
   async #takeOne(entry: Entry, pending: PendingSteps, hashes: Hashes): Promise<void> {
     const why = this.#following?.order.take(entry)
     if (why !== undefined) throw new Reload(why)
+    this.#pulses.wrote(entry.owner, entry.writer)
     // Also where it cannot be taken: it is no news to wait for then.
     this.#after = entry.id
     let needed = pending.take(entry)

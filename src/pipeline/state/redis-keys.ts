@@ -34,4 +34,6 @@ export const own = {
   changes: 'clusterpulse:changes',
   /** hash: index of an owner → `<writer> <count>` of its newest entry in `changes` */
   writers: 'clusterpulse:writers',
+  /** hash: index of an owner → `<writer> <ms since the Unix epoch>` of its last look at Redis; see redis-pulse.ts */
+  pulses: 'clusterpulse:pulses',
 } as const

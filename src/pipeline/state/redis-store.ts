@@ -47,6 +47,7 @@ import { loadFleet } from './redis-load.ts'
 import { LostClusters } from './redis-lost.ts'
 import { namesText, namesWrites } from './redis-names.ts'
 import { type Division, newGeneration, refuseOthers, shareBegins, shareWrites, whileDivided } from './redis-owners.ts'
+import { pulseCommands } from './redis-pulse.ts'
 import { changedFields } from './stored.ts'
 import { StoredRows } from './stored-rows.ts'
 import type { Availability, StateRecord, StateStore } from './types.ts'
@@ -722,7 +723,8 @@ export class RedisStateStore implements StateStore {
       try {
         await this.#inTurn(async () => {
           // A Redis that answers may still refuse to write (no memory, a replica): only a write ends that trouble.
-          const writes: Command[] = this.#trouble ? [['HSET', own.positions, this.#logId, this.#position]] : []
+          const writes = pulseCommands(this.#owner.index, this.#writer, this.#clock.now())
+          if (this.#trouble) writes.push(['HSET', own.positions, this.#logId, this.#position])
           const nothing = { clusters: new Map(), version: this.#memory.version() }
           let names: string | undefined
           const isThere = await this.#take(writes, (division) => {

@@ -37,7 +37,8 @@ export type StateRecord =
 
 /** Whether state can be answered from, and if not, why. */
 export type Availability =
-  | { readonly state: 'available' }
+  /** `silent`: the store answers, and who writes there is not heard since then, so that what is read may be old */
+  | { readonly state: 'available'; readonly silent?: { readonly since: number; readonly reason: string } }
   /** not yet loaded since the process began. `missing`: the store answers, and lacks this: a sentence for anybody, with what to do */
   | { readonly state: 'loading'; readonly missing?: string }
   /** what is read may be old: the store behind has not answered since then */

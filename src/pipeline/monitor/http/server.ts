@@ -163,7 +163,8 @@ export class MonitorServer implements AsyncDisposable {
     if (!route) return text(response, 200, 'ok', headers, '')
     const asking = await this.#admit(request, route, query)
     if (route.endpoint.startsWith('ws/')) {
-      if (!upgrade) throw new Refusal(400, 'bad request')
+      // Former versions name the origin elsewhere, where nobody looks at it.
+      if (!upgrade || request.headers['sec-websocket-version'] !== '13') throw new Refusal(400, 'bad request')
       return this.#openSocket(request, response, asking, upgrade)
     }
     if (!route.endpoint.startsWith('sse/')) return json(response, this.#document(asking), headers)
