@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { crc32 } from 'node:zlib'
+import { writeShared } from '#runtime'
 import { type Frame, pack } from './stream-frame.ts'
 
 /** Where the messages of one client go, in order. */
@@ -19,16 +20,6 @@ export interface StreamWriter {
 // RFC 1952: magic, deflate, no flags, no time, no extra flags, unknown system.
 const gzipHeader = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
 const lastEmptyBlock = Buffer.from([3, 0])
-const chunks = new WeakMap<Buffer, Buffer>()
-
-/** A chunk of a body (RFC 9112, 7.1), made once however many bodies it is part of. */
-function chunkOf(bytes: Buffer): Buffer {
-  const known = chunks.get(bytes)
-  if (known) return known
-  const made = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
-  chunks.set(bytes, made)
-  return made
-}
 
 /** How soon a client that lost the stream comes again. */
 const retry = Buffer.from('retry: 2000\n\n')
@@ -64,18 +55,10 @@ export class EventWriter implements StreamWriter {
 
   begin(): void {
     if (this.#isPacked) {
-      this.#send(gzipHeader)
+      writeShared(this.#response, gzipHeader)
       this.#count(retry)
     }
-    this.#send(this.#isPacked ? pack(retry) : retry)
-  }
-
-  /** What is told to thousands goes to their sockets as it is: a response would write each chunk anew, in four parts. */
-  #send(bytes: Buffer): void {
-    const { socket, chunkedEncoding } = this.#response
-    if (bytes.length === 0) return
-    if (!socket || !chunkedEncoding) this.#response.write(bytes)
-    else if (socket.writable) socket.write(chunkOf(bytes))
+    writeShared(this.#response, this.#isPacked ? pack(retry) : retry)
   }
 
   get waitingBytes(): number {
@@ -85,7 +68,7 @@ export class EventWriter implements StreamWriter {
   write(frame: Frame): void {
     if (this.#ended) return
     if (!this.#isPacked) {
-      this.#send(frame.plain)
+      writeShared(this.#response, frame.plain)
       return
     }
     this.#queue.push(frame)
@@ -128,7 +111,7 @@ export class EventWriter implements StreamWriter {
     this.#queue.shift()
     this.#queuedBytes -= frame.plain.length
     this.#count(frame.plain)
-    this.#send(bytes)
+    writeShared(this.#response, bytes)
   }
 
   #putLater(frame: Frame, packed: Promise<Buffer>): void {

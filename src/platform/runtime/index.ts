@@ -29,3 +29,4 @@ export {
   RecordTooLargeError,
 } from './segment-log/errors.ts'
 export { type LogDamage, openLog, type SegmentLogOptions as LogOptions } from './segment-log/segment-log.ts'
+export { writeShared } from './shared-body.ts'

@@ -30,7 +30,7 @@ import {
 import { isForeign, Origins } from './cors.ts'
 import { type Endpoint, forAdministrators, type Route, routeOf } from './paths.ts'
 import { pageOf, type Selection, selected, selectionOf } from './selection.ts'
-import { sseSink } from './sse.ts'
+import { beginEvents, SseSink } from './sse.ts'
 import { webSocketSink } from './websocket.ts'
 
 export interface MonitorServerOptions extends AnswerParts {
@@ -258,9 +258,9 @@ export class MonitorServer implements AsyncDisposable {
     // Those that one restart cut off together come back one by one.
     const retryMs = wishes.protocol === 2 ? 2000 + Math.round(Math.random() * 8000) : RETRY_MS
     const topic = this.#topicOf(asking)
-    const sink = sseSink(response, headers, retryMs)
+    beginEvents(response, headers)
     if (request.method === 'HEAD') return void response.end()
-    const end = streams.open({ caller: asking.caller, topic, ...wishes }, sink)
+    const end = streams.open({ caller: asking.caller, topic, ...wishes }, new SseSink(response, retryMs))
     response.on('close', end)
   }
 

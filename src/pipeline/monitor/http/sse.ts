@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
+import { writeShared } from '#runtime'
 import type { Sink } from '../stream/client.ts'
-import { chunkOf, type Frame } from '../stream/frame.ts'
+import type { Frame } from '../stream/frame.ts'
 
-const BEAT = ': \n\n'
-const BEAT_CHUNK = chunkOf(BEAT)
+const BEAT = Buffer.from(': \n\n')
 
-/** Answers with a stream of server-sent events. @param retryMs after which a client that lost it comes back */
-export function sseSink(response: ServerResponse, headers: Readonly<Record<string, string>>, retryMs: number): Sink {
+/** The head of an answer that is a stream of server-sent events. */
+export function beginEvents(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
   response.writeHead(200, {
     ...headers,
     'content-type': 'text/event-stream',
@@ -14,24 +14,42 @@ export function sseSink(response: ServerResponse, headers: Readonly<Record<strin
     connection: 'keep-alive',
     'x-accel-buffering': 'no',
   })
-  response.write(`retry: ${retryMs}\n\n`)
-  // The head is on its way; what follows are whole chunks, the same bytes for many. HTTP/1.0, which proxies speak, knows none.
-  const { socket, chunkedEncoding: isChunked } = response
-  const write = (frame: Frame) => void socket?.write(isChunked ? frame.chunk : frame.event)
-  return {
-    get isBusy() {
-      return socket?.writableNeedDrain ?? true
-    },
-    write,
-    beat: () => void socket?.write(isChunked ? BEAT_CHUNK : BEAT),
-    end(last): void {
-      // Who takes nothing would keep what is not sent for ever.
-      if (socket?.writableNeedDrain !== false) return void response.destroy()
-      if (last) write(last)
-      response.end()
-      // Without chunks the end of the connection is that of the stream.
-      if (!isChunked) socket.end()
-    },
-    onDrain: (listener) => void socket?.on('drain', listener),
+  response.flushHeaders()
+}
+
+/** Server-sent events after their head. */
+export class SseSink implements Sink {
+  readonly #response: ServerResponse
+
+  /** @param retryMs after which a client that lost it comes back */
+  constructor(response: ServerResponse, retryMs: number) {
+    this.#response = response
+    writeShared(response, Buffer.from(`retry: ${retryMs}\n\n`))
+  }
+
+  get isBusy(): boolean {
+    return this.#response.socket?.writableNeedDrain ?? true
+  }
+
+  write(frame: Frame): void {
+    writeShared(this.#response, frame.plain)
+  }
+
+  beat(): void {
+    writeShared(this.#response, BEAT)
+  }
+
+  end(last?: Frame): void {
+    const { socket, chunkedEncoding } = this.#response
+    // Who takes nothing would keep what is not sent for ever.
+    if (socket?.writableNeedDrain !== false) return void this.#response.destroy()
+    if (last) this.write(last)
+    this.#response.end()
+    // Without chunks the end of the connection is that of the stream.
+    if (!chunkedEncoding) socket.end()
+  }
+
+  onDrain(listener: () => void): void {
+    this.#response.socket?.on('drain', listener)
   }
 }

@@ -16,7 +16,7 @@ export class Frame {
   readonly body: Body
   /** of several that wait for a slow client the newest of each slot is sent; absent: none may be left out */
   readonly slot: string | undefined
-  #chunk: Buffer | undefined
+  #plain: Buffer | undefined
   #message: string | undefined
 
   constructor(id: string, body: Body, slot?: string) {
@@ -26,15 +26,10 @@ export class Frame {
   }
 
   /** As a server-sent event. */
-  get event(): string {
+  get plain(): Buffer {
     const { id, body } = this
-    return `id: ${id}\n${body.event ? `event: ${body.event}\n` : ''}data: ${body.data}\n\n`
-  }
-
-  /** The event as one chunk of an answer (RFC 9112, 7.1): nothing is left to do for each client. */
-  get chunk(): Buffer {
-    this.#chunk ??= chunkOf(this.event)
-    return this.#chunk
+    this.#plain ??= Buffer.from(`id: ${id}\n${body.event ? `event: ${body.event}\n` : ''}data: ${body.data}\n\n`)
+    return this.#plain
   }
 
   /** As message of a WebSocket: what has a name is put into an envelope. */
@@ -44,10 +39,4 @@ export class Frame {
     this.#message ??= `{"id":${JSON.stringify(id)},"event":${JSON.stringify(body.event)},"data":${body.data}}`
     return this.#message
   }
-}
-
-/** A text as one chunk of an answer. */
-export function chunkOf(text: string): Buffer {
-  const length = Buffer.byteLength(text)
-  return Buffer.from(`${length.toString(16)}\r\n${text}\r\n`)
 }
