@@ -26,6 +26,7 @@ export class Client {
   #waiting: Frame[] = []
   #waitingBytes = 0
   #stuckSince: number | undefined
+  #isListening = false
   /** differences were dropped: what it holds is no picture any more */
   isBehind = false
   dropped = 0
@@ -33,7 +34,6 @@ export class Client {
   constructor(sink: Sink, clock: Clock) {
     this.#sink = sink
     this.#clock = clock
-    sink.onDrain(() => this.#pump())
   }
 
   send(frame: Frame): void {
@@ -41,7 +41,7 @@ export class Client {
       this.#sink.write(frame)
       return
     }
-    this.#stuckSince ??= this.#clock.now()
+    this.#stall()
     const older = frame.slot === undefined ? -1 : this.#waiting.findIndex(({ slot }) => slot === frame.slot)
     if (older >= 0) {
       this.#waitingBytes -= this.#waiting[older]?.body.data.length ?? 0
@@ -61,7 +61,7 @@ export class Client {
   /** @returns whether it takes anything at all */
   beat(): boolean {
     if (this.#stuckSince !== undefined) return this.#clock.now() - this.#stuckSince < STUCK_MS
-    if (this.#sink.isBusy) this.#stuckSince = this.#clock.now()
+    if (this.#sink.isBusy) this.#stall()
     else this.#sink.beat()
     return true
   }
@@ -75,6 +75,14 @@ export class Client {
     this.#sink.end(last)
   }
 
+  #stall(): void {
+    this.#stuckSince ??= this.#clock.now()
+    if (this.#isListening) return
+    // Most clients never come here: thousands of listeners are not made.
+    this.#isListening = true
+    this.#sink.onDrain(() => this.#pump())
+  }
+
   #pump(): void {
     this.#stuckSince = undefined
     while (!this.#sink.isBusy) {
@@ -83,6 +91,6 @@ export class Client {
       this.#waitingBytes -= frame.body.data.length
       this.#sink.write(frame)
     }
-    if (this.#waiting.length > 0) this.#stuckSince = this.#clock.now()
+    if (this.#waiting.length > 0) this.#stall()
   }
 }

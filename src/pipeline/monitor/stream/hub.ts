@@ -33,9 +33,11 @@ export interface StreamHubOptions {
   readonly metrics: Metrics
 }
 
-interface Stream extends Opening {
+interface Stream {
+  readonly caller: Caller
+  readonly protocol: 1 | 2
   readonly client: Client
-  group: StreamGroup | undefined
+  group: StreamGroup
   /** whole snapshots that it was sent last */
   told: readonly Frame[]
   /** of protocol 2 */
@@ -50,7 +52,6 @@ const BEAT_MS = seconds(15)
 const CALLER_SHARE = 0.25
 /** A feed that nobody follows is kept for who comes back. */
 const FEED_IDLE_MS = 600_000
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Why a stream ends, and when to come back. */
 export type EndReason = 'token expired' | 'access changed' | 'server going down' | 'too slow'
@@ -59,7 +60,7 @@ export type EndReason = 'token expired' | 'access changed' | 'server going down'
 export class StreamHub implements AsyncDisposable {
   readonly #options: StreamHubOptions
   readonly #epoch = randomBytes(4).toString('hex')
-  readonly #streams = new Map<Stream, NodeJS.Timeout | undefined>()
+  readonly #streams = new Set<Stream>()
   /** open streams by user */
   readonly #perUser = new Map<string, number>()
   readonly #groups = new Map<string, StreamGroup>()
@@ -84,24 +85,17 @@ export class StreamHub implements AsyncDisposable {
   }
 
   /** Sends the first frames at once. @returns what ends it, for a client that went away */
-  open(opening: Opening, sink: Sink): () => void {
-    const { clock } = this.#options
-    const stream: Stream = {
-      ...opening,
-      client: new Client(sink, clock),
-      group: undefined,
-      told: NOTHING,
-      position: undefined,
-      resumeFrom: undefined,
-    }
-    const { expiresAt } = opening.caller
-    const restMs = expiresAt - clock.now()
-    const timer =
-      restMs < LONGEST_TIMER_MS ? setTimeout(() => this.#end(stream, 'token expired'), Math.max(0, restMs)) : undefined
-    this.#streams.set(stream, timer)
-    const { userId } = opening.caller
+  open({ caller, topic, protocol, lastEventId }: Opening, sink: Sink): () => void {
+    const { clock, tenancy, state } = this.#options
+    const view = tenancy.viewOf(caller, state.clusters())
+    const group = this.#groupOf(topic, view)
+    const resumeFrom = this.#tickOf(lastEventId, group)
+    const client = new Client(sink, clock)
+    const stream: Stream = { caller, protocol, client, group, told: NOTHING, position: undefined, resumeFrom }
+    this.#streams.add(stream)
+    const { userId } = caller
     this.#perUser.set(userId, (this.#perUser.get(userId) ?? 0) + 1)
-    this.#serve(stream, this.#options.tenancy.viewOf(stream.caller, this.#options.state.clusters()))
+    this.#serve(stream, view)
     return () => this.#forget(stream)
   }
 
@@ -113,7 +107,11 @@ export class StreamHub implements AsyncDisposable {
     const clusters = state.clusters()
     const views = new Map<string, AccessView>()
     const looked = new Set<string>()
-    for (const stream of this.#streams.keys()) {
+    for (const stream of this.#streams) {
+      if (stream.caller.expiresAt <= now) {
+        this.#end(stream, 'token expired')
+        continue
+      }
       const who = stream.caller.isAdmin ? '' : `u${stream.caller.userId}`
       const view = views.get(who) ?? tenancy.viewOf(stream.caller, clusters)
       views.set(who, view)
@@ -124,50 +122,53 @@ export class StreamHub implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const stream of [...this.#streams.keys()]) this.#end(stream, 'server going down')
+    for (const stream of this.#streams) this.#end(stream, 'server going down')
   }
 
   #serve(stream: Stream, view: AccessView): readonly (ClusterState | undefined)[] {
-    const group = stream.group?.fingerprint === view.fingerprint ? stream.group : this.#enter(stream, view)
+    if (stream.group.fingerprint !== view.fingerprint) this.#enter(stream, view)
+    const { group } = stream
     const clusters = group.renew(view, this.#tick, this.#options.clock.now())
     if (!clusters) {
       this.#end(stream, 'access changed')
       return []
     }
-    if (stream.protocol === 2) this.#serveDifferences(stream, group)
-    else this.#serveSnapshots(stream, group)
+    if (stream.protocol === 2) this.#serveDifferences(stream)
+    else this.#serveSnapshots(stream)
     return clusters
   }
 
-  #serveSnapshots(stream: Stream, group: StreamGroup): void {
-    const { all, news } = group.news(stream.told)
+  #serveSnapshots(stream: Stream): void {
+    const { all, news } = stream.group.news(stream.told)
     stream.told = all
     for (const frame of news) this.#send(stream, frame)
   }
 
-  #serveDifferences(stream: Stream, group: StreamGroup): void {
+  #serveDifferences(stream: Stream): void {
     if (stream.client.isBehind) {
       if (!stream.client.isReady) return
       stream.client.isBehind = false
       stream.position = undefined
       stream.resumeFrom = undefined
     }
-    const { position, frames } = group.steps(stream.position, stream.resumeFrom)
+    const { position, frames } = stream.group.steps(stream.position, stream.resumeFrom)
     stream.position = position
     stream.resumeFrom = undefined
     for (const frame of frames) this.#send(stream, frame)
   }
 
-  /** Another view than before, or the first: what the client holds counts only where it comes back to the very same. */
-  #enter(stream: Stream, view: AccessView): StreamGroup {
-    const isFirst = stream.group === undefined
-    const group = this.#groupOf(stream.topic, view)
-    stream.group = group
+  /** Another view than before: what the client holds does not count. */
+  #enter(stream: Stream, view: AccessView): void {
+    stream.group = this.#groupOf(stream.group.topic, view)
     stream.position = undefined
-    const [epoch, tick] = stream.lastEventId?.split('.') ?? []
-    const isMine = isFirst && epoch === group.epoch && /^\d{1,15}$/.test(tick ?? '')
-    stream.resumeFrom = isMine && Number(tick) <= this.#tick ? Number(tick) : undefined
-    return group
+    stream.resumeFrom = undefined
+  }
+
+  /** Where one is who comes back to the very same topic and view. */
+  #tickOf(lastEventId: string | undefined, { epoch }: StreamGroup): number | undefined {
+    const [before, tick] = lastEventId?.split('.') ?? []
+    const isMine = before === epoch && /^\d{1,15}$/.test(tick ?? '')
+    return isMine && Number(tick) <= this.#tick ? Number(tick) : undefined
   }
 
   #groupOf(topic: Topic, { fingerprint }: AccessView): StreamGroup {
@@ -232,7 +233,7 @@ export class StreamHub implements AsyncDisposable {
 
   #beat(now: number): void {
     this.#beatAt = now
-    for (const stream of [...this.#streams.keys()]) if (!stream.client.beat()) this.#end(stream, 'too slow')
+    for (const stream of this.#streams) if (!stream.client.beat()) this.#end(stream, 'too slow')
     for (const [key, feed] of this.#feeds) {
       if (now - feed.usedAt <= FEED_IDLE_MS) continue
       feed.close()
@@ -247,14 +248,11 @@ export class StreamHub implements AsyncDisposable {
     this.#forget(stream)
     const retryMs = reason === 'token expired' ? null : 2000 + Math.round(Math.random() * 8000)
     const body = new Body(JSON.stringify({ reason, retryMs }), 'end')
-    const epoch = stream.group?.epoch ?? this.#epoch
-    stream.client.end(stream.protocol === 2 ? new Frame(`${epoch}.${this.#tick}`, body) : undefined)
+    stream.client.end(stream.protocol === 2 ? new Frame(`${stream.group.epoch}.${this.#tick}`, body) : undefined)
   }
 
   #forget(stream: Stream): void {
-    if (!this.#streams.has(stream)) return
-    clearTimeout(this.#streams.get(stream))
-    this.#streams.delete(stream)
+    if (!this.#streams.delete(stream)) return
     const { userId } = stream.caller
     const left = (this.#perUser.get(userId) ?? 1) - 1
     if (left > 0) this.#perUser.set(userId, left)
