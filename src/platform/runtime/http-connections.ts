@@ -32,7 +32,7 @@ const FIRST_REQUEST_MS = { from: 7_500, steps: 50, stepMs: 50 } as const
 interface Connection {
   readonly socket: Socket
   /** until its first request */
-  readonly silence: NodeJS.Timeout
+  silence: NodeJS.Timeout | undefined
   readonly network: string
   /** requests that are being answered, streams and WebSockets among them */
   answering: number
@@ -90,8 +90,8 @@ class BoundedConnections {
     this.#connections.set(peer, connection)
     this.#used(connection)
     this.#count()
-    socket.once('close', () => {
-      clearTimeout(silence)
+    socket.on('close', () => {
+      clearTimeout(connection.silence)
       if (this.#connections.get(peer) === connection) this.#connections.delete(peer)
       const others = this.#networks.get(connection.network)
       others?.delete(connection)
@@ -104,19 +104,23 @@ class BoundedConnections {
   #asked(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.get(peerOf(request.socket))
     if (!connection) return
-    clearTimeout(connection.silence)
-    connection.answering++
-    response.once('close', () => {
+    this.#spoke(connection)
+    response.on('close', () => {
       connection.answering--
       if (!connection.socket.destroyed) this.#used(connection)
     })
   }
 
-  /** It asked, and is being answered as long as it lives. */
+  /** It is answered as long as it lives. */
   #upgraded(request: IncomingMessage): void {
     const connection = this.#connections.get(peerOf(request.socket))
-    if (!connection) return
+    if (connection) this.#spoke(connection)
+  }
+
+  /** It asked, and is being answered. */
+  #spoke(connection: Connection): void {
     clearTimeout(connection.silence)
+    connection.silence = undefined
     connection.answering++
   }
 
