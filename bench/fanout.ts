@@ -36,9 +36,9 @@ const subjects: Readonly<Record<string, Subject>> = {
     server: ['fanout/monitor-server.ts', String(TENANTS), '2'],
     clients: ['fanout/monitor-clients.ts', String(TENANTS)],
     summary: `streams of \`/sse/health\` of Cluster Monitor's interface, ${TENANTS} tenants with two pods each, usage of all of them read once a second`,
-    late: 'from the read of usage to the reader, the 50 ms within which the monitor looks for changes included',
+    late: 'from the read of usage to the reader, the 20 ms within which the monitor looks for changes included',
     memory:
-      'RSS of the monitor, after a collection of garbage, over that without a stream; views and frames of all tenants included',
+      'RSS of the monitor, after a collection of garbage, over that without a stream; views and frames of all tenants included, history of usage kept small',
   },
 }
 

@@ -23,10 +23,12 @@ const owned = Array.from({ length: tenants * pods }, (_, at) => ({
 const usage = Object.fromEntries(nodes.map(({ name }) => [name, {}]))
 // What is measured anew is as much each time: its time is what readers look for.
 const measured = (at: number) => monitored({ nodes, usage, pods: owned, at })
-const { parts } = measured(Date.now())
+// As in the store, all else stays the very same: labels of the connection decide what policies say of it.
+const { parts, connection } = measured(Date.now())
 const state = new GivenState([measured(Date.now())])
 const monitor = await Monitor.open({
-  config: config({ refreshMs: 1000, maxConnections: 100_000 }),
+  // History keeps its first rows alone: it grows with time and pods, and is no reader's.
+  config: config({ refreshMs: 1000, maxConnections: 100_000, historyMaxBytes: 2 ** 14 }),
   ...{ state, logger: silentLogger, clock: systemClock },
   metrics: new Metrics(),
 })
@@ -38,7 +40,7 @@ const reading = () => {
     const freshness = { observedAt: at, receivedAt: at, source: 'pull' as const }
     return [source, { ...rows, freshness }] as const
   })
-  state.set({ ...next, parts, tables: new Map(tables) })
+  state.set({ ...next, parts, connection, tables: new Map(tables) })
 }
 // What nobody holds any more is no client's: V8 would let it lie for as long as the machine has room.
 setFlagsFromString('--expose-gc')

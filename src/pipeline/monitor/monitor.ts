@@ -49,7 +49,7 @@ export interface MonitorOptions {
 
 const DEAD_BAND_MAX_MS = seconds(60)
 /** Whether anything changed is asked that often; whole snapshots come at their own pace. */
-const POLL_MS = 50
+const POLL_MS = 20
 /** Between two looks at everything, ms: where something changed, and where nothing did. */
 const TICK_MS = { least: 200, most: seconds(1) }
 const PRUNE_MS = seconds(60)
