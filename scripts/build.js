@@ -13,6 +13,14 @@ const all = what.size === 0
 /** Packages that hold machine code or are large and rarely needed stay outside. To open the files of the others was a third of a start. */
 const outside = ['@duckdb/node-bindings', 'lmdb', '@aws-sdk/client-s3', 'pg-native']
 
+/** What we use of undici: to read the whole of it takes longer than what most commands do. */
+const partsOfUndici = {
+  Client: 'dispatcher/client',
+  Pool: 'dispatcher/pool',
+  ProxyAgent: 'dispatcher/proxy-agent',
+  buildConnector: 'core/connect',
+}
+
 /** The form of yaml that is made of modules, of which the bundle then holds what is used, is the one it has for browsers. */
 const asModules = {
   name: 'as-modules',
@@ -20,6 +28,13 @@ const asModules = {
     build.onResolve({ filter: /^yaml$/ }, () => ({
       path: join(root, 'node_modules/yaml/browser/index.js'),
       sideEffects: false,
+    }))
+    build.onResolve({ filter: /^undici$/ }, ({ resolveDir }) => ({ path: resolveDir, namespace: 'parts-of-undici' }))
+    build.onLoad({ filter: /.*/, namespace: 'parts-of-undici' }, ({ path }) => ({
+      contents: Object.entries(partsOfUndici)
+        .map(([name, file]) => `export { default as ${name} } from 'undici/lib/${file}.js'`)
+        .join('\n'),
+      resolveDir: path,
     }))
     build.onResolve({ filter: /^typebox(\/.*)?$/ }, ({ path }) => ({
       path: fileURLToPath(import.meta.resolve(path)),

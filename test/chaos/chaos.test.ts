@@ -82,7 +82,8 @@ describe('kill -9 of the hub and of agents at random', () => {
 
   it.skipIf(missing !== undefined)(
     `${CYCLES} times with ${AGENTS} agents: every sample is kept once, in Redis and VictoriaMetrics${notRun}`,
-    { timeout },
+    // One hub is killed above, and one over these stores below and in journeys/push-bad-luck.test.ts.
+    { timeout, tags: ['again'] },
     () => withServers((stores) => new OneHub(programs.hub, stores)),
   )
 

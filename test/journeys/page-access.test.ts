@@ -12,7 +12,7 @@ import { demoFleet } from '../page/clusters.ts'
 import { PageHub, type PageHubOptions } from '../page/hub.ts'
 import { demoPolicies, developers } from '../page/policies.ts'
 import { patient, shown } from '../page/shown.ts'
-import { type VisitOptions, Visits } from '../page/visits.ts'
+import { goTo, type VisitOptions, Visits } from '../page/visits.ts'
 
 const suite = noBrowser === undefined ? 'access on the page' : `access on the page (skipped: ${noBrowser})`
 const minute = 60_000
@@ -554,7 +554,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const page = await visit('/access')
       const check = async (where: string) => expect(await complaintsOf(page), where).toEqual([])
       const settle = async (path: string) => {
-        await page.goto(`${base}${path}`)
+        await goTo(page, `${base}${path}`)
         await live(page)
         await page.locator('h1').waitFor()
         await expect.poll(() => page.locator('.skeleton:visible').count(), patient).toBe(0)

@@ -9,7 +9,7 @@ import { aCluster } from '../page/clusters.ts'
 import { withTables } from '../page/declared.ts'
 import { administrator, PageHub } from '../page/hub.ts'
 import { patient } from '../page/shown.ts'
-import { Visits } from '../page/visits.ts'
+import { goTo, Visits } from '../page/visits.ts'
 
 const suite = noBrowser === undefined ? 'events on the page' : `events on the page (skipped: ${noBrowser})`
 const alice = `
@@ -323,7 +323,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     ])
       for (const width of [1280, 360]) {
         await page.setViewportSize({ width, height: 800 })
-        await page.goto(`${base}${path}`)
+        await goTo(page, `${base}${path}`)
         await page.locator('.event-list li, tbody tr').first().waitFor()
         await expect.poll(() => page.locator('.skeleton:visible').count(), patient).toBe(0)
         if (process.env.SHOTS) {

@@ -102,8 +102,8 @@ describe.skipIf(noBrowser !== undefined).each([
     async () => {
       for (let round = 0; round < 3; round++) {
         const saidAfterMs = await leastOf(3, 3000, async () => {
-          // Every place between two heartbeats has its turn.
-          await page.waitForTimeout(3000 + round * 350)
+          // Every place between two heartbeats, which are a second apart, has its turn.
+          await page.waitForTimeout(1500 + round * 350)
           await expect.poll(() => hangs().count()).toBe(0)
           process.kill(started().hub.pid, 'SIGSTOP')
           try {

@@ -11,7 +11,7 @@ import type { Gateway } from '../page/gateway.ts'
 import { administrator, PageHub, type PageHubOptions } from '../page/hub.ts'
 import { developers } from '../page/policies.ts'
 import { patient, shown } from '../page/shown.ts'
-import { type VisitOptions, Visits } from '../page/visits.ts'
+import { goTo, type VisitOptions, Visits } from '../page/visits.ts'
 
 const suite = noBrowser === undefined ? 'history on the page' : `history on the page (skipped: ${noBrowser})`
 const minute = 60_000
@@ -761,7 +761,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const page = await visit('/')
       const check = async (where: string) => expect(await complaintsOf(page), where).toEqual([])
       for (const path of paths) {
-        await page.goto(`${base}${path}`)
+        await goTo(page, `${base}${path}`)
         await settled(page)
         await check(path)
         expect(await excessAt320(page), path).toBeLessThanOrEqual(0)

@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildPage, noBrowser, openBrowser } from '../../web/testing/browser.ts'
 import { pageBefore } from '../../web/testing/page-before.ts'
+import { goTo } from '../page/visits.ts'
 import { clusterpulse, type Running } from '../process.ts'
 
 const suite = noBrowser === undefined ? 'tables of a real hub' : `tables of a real hub (skipped: ${noBrowser})`
@@ -58,7 +59,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
       .map((mark) => mark.innerText)`)
 
   async function load(page: Page, path: string): Promise<void> {
-    await page.goto(`${before.address}${path}`)
+    await goTo(page, `${before.address}${path}`)
     // Clusters are cards where there is little room.
     const first = page.locator('.table-scroll tbody th, main article').first()
     await first.waitFor().catch(async (cause: unknown) => {

@@ -15,7 +15,7 @@ import type { Gateway } from '../page/gateway.ts'
 import { administrator, PageHub, type PageHubOptions } from '../page/hub.ts'
 import { developers } from '../page/policies.ts'
 import { patient, shown } from '../page/shown.ts'
-import { type VisitOptions, Visits } from '../page/visits.ts'
+import { goTo, type VisitOptions, Visits } from '../page/visits.ts'
 import { clusterpulse } from '../process.ts'
 
 const allTypes = ['certificate', 'Cluster operators', 'Deployments', 'Namespaces', 'Nodes', 'Operators', 'pvc']
@@ -663,7 +663,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       '/types/new',
     ]
     const settle = async (page: Page, path: string) => {
-      await page.goto(`${base}${path}`)
+      await goTo(page, `${base}${path}`)
       await live(page)
       await page.locator('h1').waitFor()
       await expect.poll(() => page.locator('.skeleton:visible').count(), patient).toBe(0)

@@ -8,7 +8,7 @@ import { aCluster, aDeadCluster, aNode, type Cluster, demoFleet } from '../page/
 import type { Gateway } from '../page/gateway.ts'
 import { PageHub, type PageHubOptions } from '../page/hub.ts'
 import { patient, shown } from '../page/shown.ts'
-import { type VisitOptions, Visits } from '../page/visits.ts'
+import { goTo, type VisitOptions, Visits } from '../page/visits.ts'
 
 const suite = noBrowser === undefined ? 'the page in a browser' : `the page in a browser (skipped: ${noBrowser})`
 
@@ -931,7 +931,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const page = await visit('/')
       const check = async (where: string) => expect(await complaintsOf(page), where).toEqual([])
       for (const path of paths) {
-        await page.goto(`${base}${path}`)
+        await goTo(page, `${base}${path}`)
         await page.getByRole('button', { name: /^Connection: Live/ }).waitFor({ state: 'attached' })
         await page.locator('h1').waitFor()
         await expect.poll(() => page.locator('.skeleton:visible').count(), patient).toBe(0)

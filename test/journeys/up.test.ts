@@ -46,8 +46,11 @@ async function withObjects<T>(kubeconfig: string, use: (kube: KubeClient) => Pro
 }
 
 describe('clusterpulse up', () => {
+  /** by the first hub of the folder own-shell */
+  let shown: readonly string[] = []
+
   it('shows the simulated fleet where there is no kubeconfig, one cluster of it out of reach', async () => {
-    const hub = up('demo')
+    const hub = up('own-shell')
     const address = await addressOf(hub)
     const { items } = await eventually(
       () => clustersOf(address),
@@ -59,31 +62,22 @@ describe('clusterpulse up', () => {
     expect(items.filter((cluster) => (cluster.nodes?.total ?? 0) > 0)).toHaveLength(5)
     for (const { name, reasons } of items)
       if (name === 'dr-site') expect(reasons[0]?.message).toMatch(/check address and port/)
+    shown = items.map(({ name }) => name)
     expect(await hub.kill('SIGTERM')).toBe(0)
   })
 
   it('shows in a shell whose KUBECONFIG is its own what it showed before, and says so', async () => {
-    const own = join(folder, 'own-shell', 'kubeconfig')
-    const start = (KUBECONFIG?: string) => {
-      const args = ['up', '--data-dir', join(folder, 'own-shell'), '--port', '0', '--control-plane-port', '0']
-      const hub = clusterpulse(args, KUBECONFIG === undefined ? {} : { env: { KUBECONFIG } })
-      running.push(hub)
-      return hub
-    }
-    const namesOf = async (hub: Running) => {
-      const address = await addressOf(hub)
-      const { items } = await eventually(
-        () => clustersOf(address),
-        ({ items }) => items.length === 6,
-      )
-      return items.map(({ name }) => name)
-    }
-    const before = start()
-    const names = await namesOf(before)
-    expect(await before.kill('SIGTERM')).toBe(0)
-    const hub = start(own)
-    expect(await namesOf(hub)).toEqual(names)
-    expect(hub.stdout()).toContain(`Not shown as a cluster: ${own}, which leads to this hub itself`)
+    const KUBECONFIG = join(folder, 'own-shell', 'kubeconfig')
+    const args = ['up', '--data-dir', join(folder, 'own-shell'), '--port', '0', '--control-plane-port', '0']
+    const hub = clusterpulse(args, { env: { KUBECONFIG } })
+    running.push(hub)
+    const address = await addressOf(hub)
+    const { items } = await eventually(
+      () => clustersOf(address),
+      ({ items }) => items.length === 6,
+    )
+    expect(items.map(({ name }) => name)).toEqual(shown)
+    expect(hub.stdout()).toContain(`Not shown as a cluster: ${KUBECONFIG}, which leads to this hub itself`)
   })
 
   it('shows each context of a kubeconfig as one cluster, and get prints them', async () => {

@@ -74,6 +74,25 @@ export class Visits implements AsyncDisposable {
   }
 }
 
+/**
+ * To another address of the page, which is not loaded anew where it stands there: loading was most of the work of tests that look at
+ * many. What was shown before goes away first, so that nobody looks at that.
+ */
+export async function goTo(page: Page, url: string): Promise<void> {
+  const { origin } = new URL(url)
+  if (!page.url().startsWith(`${origin}/`)) {
+    await page.goto(url)
+    return
+  }
+  for (const to of [`${origin}/no/such/page`, url])
+    await page.evaluate(`new Promise((drawn) => {
+      window.scrollTo(0, 0)
+      window.history.pushState({ key: String(Math.random()) }, '', ${JSON.stringify(to)})
+      window.dispatchEvent(new PopStateEvent('popstate'))
+      requestAnimationFrame(() => requestAnimationFrame(drawn))
+    })`)
+}
+
 /** As a new window would be, but for scripts and styles, whose names are of what they hold: another hub may listen where the one of this test did. */
 async function empty(page: Page, session: CDPSession): Promise<void> {
   const { origin } = new URL(page.url())
