@@ -101,7 +101,7 @@ const MISTAKES: ReadonlySet<Degradation['reason']> = new Set(['TargetInvalid', '
 
 /**
  * Targets that run: what is declared becomes watches, and what those bring becomes rows. One watch for each kind, whatever number of
- * targets wants it. What a scope denies, what is deleted and what is not chosen any more loses its rows; what cannot be read keeps them.
+ * targets wants it; but what a namespace wants whose targets once used up their time is read apart, so that nobody waits for its lists. What a scope denies, what is deleted and what is not chosen any more loses its rows; what cannot be read keeps them.
  */
 export class TargetEngine {
   readonly #options: TargetEngineOptions
@@ -110,9 +110,15 @@ export class TargetEngine {
   readonly #stopping = new Set<Promise<void>>()
   readonly #stop = new AbortController()
   #telling: Promise<void> | undefined
+  /** a namespace is to be read apart from now on */
+  #isDivided = true
 
   constructor(options: TargetEngineOptions) {
     this.#options = options
+    options.times.onUsedUp = () => {
+      this.#isDivided = false
+      this.#tellSoon()
+    }
   }
 
   /** How a target is doing; undefined: it was never heard of, or is gone. */
@@ -123,7 +129,7 @@ export class TargetEngine {
   /** kinds that are watched, and open watches */
   get load(): { readonly kinds: number; readonly watches: number } {
     return {
-      kinds: this.#watches.size,
+      kinds: new Set([...this.#watches.values()].map(({ gvk }) => kindText(gvk))).size,
       watches: [...this.#watches.values()].reduce((sum, { watches }) => sum + watches, 0),
     }
   }
@@ -164,11 +170,13 @@ export class TargetEngine {
 
   #watch(): void {
     const { kube, clock, logger } = this.#options
+    this.#isDivided = true
     const wanted = new Map<string, { readonly kind: CompiledKind; readonly interests: Interest[] }>()
     for (const target of this.#targets.values())
       for (const { kind, interest } of target.interests) {
-        const of = wanted.get(kindText(kind.gvk)) ?? { kind, interests: [] }
-        wanted.set(kindText(kind.gvk), of)
+        const name = this.#watchName(kind, target.key)
+        const of = wanted.get(name) ?? { kind, interests: [] }
+        wanted.set(name, of)
         of.interests.push(interest)
       }
     for (const [name, { kind, interests }] of wanted) {
@@ -186,14 +194,20 @@ export class TargetEngine {
     }
   }
 
+  #watchName({ gvk }: CompiledKind, { namespace }: TargetKey): string {
+    return this.#options.times.of(namespace).wasUsedUp ? `${kindText(gvk)} of ${namespace}` : kindText(gvk)
+  }
+
   /** Much happens at once: what it makes of targets is looked at after a moment, for all of them. */
   #tellSoon(): void {
     if (this.#stop.signal.aborted) return
     this.#telling ??= this.#options.clock.sleep(GATHER_MS, this.#stop.signal).then(() => {
       this.#telling = undefined
       if (this.#stop.signal.aborted) return
+      if (!this.#isDivided) this.#watch()
       for (const target of this.#targets.values())
-        if (target.look((kind) => this.#watches.get(kindText(kind.gvk)))) this.#options.onChange(target.key)
+        if (target.look((kind) => this.#watches.get(this.#watchName(kind, target.key))))
+          this.#options.onChange(target.key)
     })
   }
 }

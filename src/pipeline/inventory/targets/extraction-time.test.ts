@@ -20,6 +20,24 @@ it('is used up by slow objects alone, comes back by a share of each second, and 
   expect(shop.isLeft).toBe(true)
 })
 
+it('is less for each of several namespaces that used theirs up, and each is told once', async () => {
+  const clock = new ManualClock()
+  const times = new ExtractionTimes(clock)
+  let told = 0
+  times.onUsedUp = () => {
+    told++
+  }
+  const slow = Array.from({ length: 10 }, (_, i) => times.of(`slow-${i}`))
+  for (const one of slow) one.spent(7_500 + 250, {})
+  expect([told, times.of('bank').wasUsedUp]).toEqual([10, false])
+  await clock.advance(19_000) // of which each has a twentieth
+  expect(slow.some(({ isLeft }) => isLeft)).toBe(false)
+  await clock.advance(2_000)
+  expect(slow.every(({ isLeft }) => isLeft)).toBe(true)
+  for (const one of slow) one.spent(7_500, {})
+  expect([told, slow.every(({ wasUsedUp }) => wasUsedUp)]).toEqual([10, true])
+})
+
 it('is used up by what is quick for each of many targets, too', () => {
   const shop = new ExtractionTimes(new ManualClock()).of('shop')
   for (let i = 0; i < 1000; i++) {

@@ -1,8 +1,12 @@
 import type { Clock } from '#model'
 
-/** All agents' tenants share one thread: of it a namespace has so much in advance, ms, and afterwards so much of each second. */
+/**
+ * All agents' tenants share one thread: of it a namespace has so much in advance, ms, and afterwards so much of each second; less
+ * where several are slow, which together have so much.
+ */
 const ADVANCE_MS = 30_000
 const SHARE = 0.25
+const SHARE_OF_ALL = 0.5
 /** Objects that take less, ms, in all targets of a namespace together, are those of ordinary profiles. */
 const WORTH_COUNTING_MS = 0.1
 /** One that takes so long, ms, counts so many times: several of it come in one piece of a list, and nobody has a turn between them. */
@@ -12,15 +16,26 @@ const HOLDS_UP_TIMES = 4
 /** What the targets of one namespace may still take of the thread, to make rows of objects that are slow. */
 export class ExtractionTime {
   readonly #clock: Clock
+  readonly #share: () => number
+  readonly #onUsedUp: () => void
+  #wasUsedUp = false
   #leftMs = ADVANCE_MS
   #at: number
   #of: WeakRef<object> | undefined
   /** for that object, and not counted yet */
   #smallMs = 0
 
-  constructor(clock: Clock) {
+  /** @param share of each second, from 0 to 1 @param onUsedUp is told once, in the middle of work: it must not do much */
+  constructor(clock: Clock, { share, onUsedUp }: { readonly share: () => number; readonly onUsedUp: () => void }) {
     this.#clock = clock
+    this.#share = share
+    this.#onUsedUp = onUsedUp
     this.#at = clock.now()
+  }
+
+  /** Whether it ever was: what is slow once is read apart from what others want. */
+  get wasUsedUp(): boolean {
+    return this.#wasUsedUp
   }
 
   get isLeft(): boolean {
@@ -37,11 +52,14 @@ export class ExtractionTime {
     if (this.#smallMs < WORTH_COUNTING_MS) return
     this.#leftMs = this.#left() - (ms < HOLDS_UP_MS ? this.#smallMs : HOLDS_UP_TIMES * ms)
     this.#smallMs = 0
+    if (this.#leftMs > 0 || this.#wasUsedUp) return
+    this.#wasUsedUp = true
+    this.#onUsedUp()
   }
 
   #left(): number {
     const now = this.#clock.now()
-    this.#leftMs = Math.min(ADVANCE_MS, this.#leftMs + SHARE * Math.max(0, now - this.#at))
+    this.#leftMs = Math.min(ADVANCE_MS, this.#leftMs + this.#share() * Math.max(0, now - this.#at))
     this.#at = now
     return this.#leftMs
   }
@@ -51,14 +69,27 @@ export class ExtractionTime {
 export class ExtractionTimes {
   readonly #clock: Clock
   readonly #of = new Map<string, ExtractionTime>()
+  #usedUp = 0
+  /** told when a namespace has used up its time for the first time, in the middle of work: it must not do much */
+  onUsedUp: () => void = () => undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
   of(namespace: string): ExtractionTime {
-    const known = this.#of.get(namespace) ?? new ExtractionTime(this.#clock)
+    const known = this.#of.get(namespace) ?? this.#made()
     this.#of.set(namespace, known)
     return known
+  }
+
+  #made(): ExtractionTime {
+    return new ExtractionTime(this.#clock, {
+      share: () => Math.min(SHARE, SHARE_OF_ALL / Math.max(1, this.#usedUp)),
+      onUsedUp: () => {
+        this.#usedUp++
+        this.onUsedUp()
+      },
+    })
   }
 }

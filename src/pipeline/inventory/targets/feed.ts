@@ -26,6 +26,8 @@ export interface FeedOptions {
   readonly subscriptions: readonly Subscription[]
   /** equal feeds take the same of the same */
   readonly fingerprint: string
+  /** by the rows of each subscription: equal ones take the same for it */
+  readonly taken: ReadonlyMap<KindRows, string>
   readonly clock: Clock
   readonly logger: Logger
   /** something of its state is otherwise */
@@ -68,6 +70,8 @@ export class Feed {
   /** Ends one reading, with the feed or for another one. One for each: what derives from a signal is remembered by it. */
   #turn = new AbortController()
   #leavesOut = false
+  /** whether this reading has its list */
+  #isListed = false
   /** since the size of a page was asked for last */
   #read = { objects: 0, ms: 0 }
   /** what was read and not handed over yet, bytes */
@@ -82,6 +86,10 @@ export class Feed {
 
   get fingerprint(): string {
     return this.#options.fingerprint
+  }
+
+  get taken(): ReadonlyMap<KindRows, string> {
+    return this.#options.taken
   }
 
   /** Whether a list was read to its end, and all that came of it was handed over. */
@@ -121,6 +129,7 @@ export class Feed {
     for (let attempt = 0; !signal.aborted; attempt++) {
       this.#turn = new AbortController()
       this.#leavesOut = false
+      this.#isListed = false
       this.#arrived()
       this.#uncounted.clear()
       try {
@@ -179,7 +188,8 @@ export class Feed {
     const home = namespace === '' ? HOME_OF_CLUSTER_OBJECTS : namespace
     const outcomes = new Map<number, Outcome>()
     for (const [at, subscription] of this.#options.subscriptions.entries()) {
-      const outcome = subscription.namespaces.has(home) ? outcomeIn(subscription, object, home) : undefined
+      const isWanted = subscription.namespaces.has(home) && subscription.isCurrent(home)
+      const outcome = isWanted ? outcomeIn(subscription, object, home) : undefined
       if (!outcome) continue
       const kept = this.#withRoom(outcome, subscription.rows.space)
       if (kept) outcomes.set(at, kept)
@@ -207,9 +217,14 @@ export class Feed {
     this.#arriving.clear()
   }
 
+  /** A list is let finish, however long it takes. */
   #leaveOut(): void {
     if (this.#leavesOut) return
     this.#leavesOut = true
+    if (this.#isListed) this.#againLater()
+  }
+
+  #againLater(): void {
     const turn = this.#turn
     void this.#options.clock.sleep(AGAIN_MS, turn.signal).then(() => turn.abort())
   }
@@ -227,6 +242,8 @@ export class Feed {
       if (!hadRoom) this.#leaveOut()
     }
     if (signal.aborted) return
+    if (this.#leavesOut && !this.#isListed) this.#againLater()
+    this.#isListed = true
     this.#listedMs = clock.now() - this.#startedAt
     this.#isSynced = true
     this.#options.onChange(this)

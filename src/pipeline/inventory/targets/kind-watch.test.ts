@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { GroupVersionKind } from '#kinds'
-import { type KubeClient, KubeError, type KubeObject, type Resource, type WatchEvent, type WatchOptions } from '#kube'
+import { KubeError, type KubeObject } from '#kube'
 import { silentLogger } from '#runtime'
 import { ManualClock, settle } from '../../../platform/controller/testing/manual-clock.ts'
 import { RowStore } from '../store/index.ts'
@@ -10,71 +10,7 @@ import { KindRows } from './kind-rows.ts'
 import { type Interest, KindWatch } from './kind-watch.ts'
 import { RowSpace } from './row-space.ts'
 import { isComplete, shownRows } from './testing/cluster.ts'
-
-type Step =
-  | { readonly items: readonly KubeObject[] }
-  | { readonly error: Error }
-  | 'open'
-  | { readonly deleted: KubeObject }
-
-/** One watch that somebody opened: the test says what comes. */
-class Opened {
-  readonly namespace: string | undefined
-  readonly #steps: Step[] = []
-  #wake: () => void = () => undefined
-  isClosed = false
-
-  constructor(namespace: string | undefined) {
-    this.namespace = namespace
-  }
-
-  give(...steps: readonly Step[]): Promise<void> {
-    this.#steps.push(...steps)
-    this.#wake()
-    return settle()
-  }
-
-  async *run<T>(
-    read: (object: KubeObject) => T,
-    options: WatchOptions & { signal: AbortSignal },
-  ): AsyncGenerator<WatchEvent<T>> {
-    const { signal } = options
-    signal.addEventListener('abort', () => this.#wake())
-    while (!signal.aborted) {
-      const step = this.#steps.shift()
-      if (step === undefined)
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve
-          if (signal.aborted) resolve()
-        })
-      else if (step === 'open') options.onOpen?.()
-      else if ('error' in step) options.onTrouble?.(step.error)
-      else if ('deleted' in step) yield { type: 'deleted', object: read(step.deleted) }
-      else yield { type: 'reset', items: step.items.map(read), resourceVersion: '1' }
-    }
-    this.isClosed = true
-  }
-}
-
-/** A cluster whose watches and answers are those of the test. */
-class ScriptedCluster {
-  readonly opened: Opened[] = []
-  served: { plural: string; namespaced: boolean } | undefined = { plural: 'pods', namespaced: true }
-  mayList = true
-  readonly kube = {
-    find: async () => this.served,
-    watch: (resource: Resource<unknown>, options: WatchOptions & { signal: AbortSignal }) => {
-      const one = new Opened(options.namespace)
-      this.opened.push(one)
-      return one.run((object) => (resource.fromJson as (object: KubeObject) => unknown)(object), options)
-    },
-    request: async () => ({ status: { allowed: this.mayList } }),
-  } as unknown as KubeClient
-
-  get last(): Opened {
-    return this.opened.at(-1) as Opened
-  }
-}
+import { type Opened, ScriptedCluster } from './testing/scripted-cluster.ts'
 
 const gvk: GroupVersionKind = { version: 'v1', kind: 'Pod' }
 const key = { namespace: 'shop', name: 'settings' }

@@ -68,8 +68,6 @@ interface Place {
   readonly namespace: string | undefined
   active: Feed | undefined
   next: Feed | undefined
-  /** what of each interest the newest of them takes */
-  taken: ReadonlyMap<Subscription['rows'], string>
   /** it may not be listed: of this place, by an answer of the API server */
   isRefused: boolean
   reviewFault: string | undefined
@@ -103,6 +101,10 @@ export class KindWatch {
     this.#options = options
     this.#wantedAt = options.clock.now()
     setMaxListeners(0, this.#end.signal)
+  }
+
+  get gvk(): GroupVersionKind {
+    return this.#options.gvk
   }
 
   get isWanted(): boolean {
@@ -151,17 +153,20 @@ export class KindWatch {
     if (refused.length > 0) return this.#refusal(refused)
     const unchecked = places.find(({ reviewFault }) => reviewFault !== undefined)
     if (unchecked?.reviewFault !== undefined) return { phase: 'unchecked', message: unchecked.reviewFault }
-    for (const { active, next } of places) {
-      const feed = next ?? active
+    for (const place of places) {
+      const feed = this.#isServed(place, rows) ? place.active : (place.next ?? place.active)
       const failure = feed && this.#failureOf(feed)
       if (failure !== undefined) return { phase: 'failing', message: failure }
     }
-    const isLive = places.every(({ active, next, namespace }) => {
-      const wanted = this.#fingerprint(namespace)
-      return active?.isSynced && !next && !active.trouble && active.fingerprint === wanted
-    })
+    const isLive = places.every((place) => this.#isServed(place, rows) && !place.active?.trouble)
     const outside = this.#outside(interest)
     return { phase: isLive ? 'live' : 'reading', ...(outside !== undefined && { outside }) }
+  }
+
+  /** Whether what is followed there is what it wants, whatever others want besides. */
+  #isServed({ active, namespace }: Place, rows: Subscription['rows']): boolean {
+    const wanted = this.#fingerprintsOf(namespace).ofEach.get(rows)
+    return active?.isSynced === true && active.taken.get(rows) === wanted
   }
 
   #outside({ namespaces }: Interest): string | undefined {
@@ -232,7 +237,6 @@ export class KindWatch {
           namespace,
           active: undefined,
           next: undefined,
-          taken: new Map(),
           isRefused: false,
           reviewFault: undefined,
         },
@@ -286,7 +290,7 @@ export class KindWatch {
   /** Whose targets want otherwise than what is read of a place. */
   #changed(place: Place): readonly object[] {
     return [...this.#fingerprintsOf(place.namespace).ofEach].flatMap(([rows, fingerprint]) =>
-      place.taken.get(rows) === fingerprint ? [] : rows.space,
+      (place.next ?? place.active)?.taken.get(rows) === fingerprint ? [] : rows.space,
     )
   }
 
@@ -305,6 +309,7 @@ export class KindWatch {
     const { plural, namespaced } = this.#served as ServedKind // arranged only where it is served
     const feed = new Feed({
       ...{ kube, clock, logger, fingerprint, namespace: place.namespace },
+      taken: this.#fingerprintsOf(place.namespace).ofEach,
       resource: { group, version, kind, plural, namespaced },
       subscriptions: this.#interestsIn(place.namespace).map((one) => ({
         ...one,
@@ -316,7 +321,6 @@ export class KindWatch {
       onChange: (changed) => this.#fed(place, changed),
     })
     for (const space of this.#changed(place)) this.#listedFor.set(space, clock.now())
-    place.taken = this.#fingerprintsOf(place.namespace).ofEach
     place.next = feed
     feed.start()
   }
