@@ -4,6 +4,10 @@ import { build } from 'esbuild'
 
 let made = 0
 
+/** As in scripts/build.js: to open the files of the other packages is much of a start. */
+const outside = ['@duckdb/node-bindings', 'lmdb', '@aws-sdk/client-s3', 'pg-native']
+const requires = "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);"
+
 /**
  * A program of a test as one file: plain Node starts it with a tenth of the work that compiling its sources takes.
  * It goes with the value.
@@ -20,7 +24,8 @@ export async function bundled(source: string): Promise<{ readonly path: string }
     platform: 'node',
     target: 'node20',
     format: 'esm',
-    packages: 'external',
+    external: outside,
+    banner: { js: requires },
     logLevel: 'error',
   })
   return { path, [Symbol.asyncDispose]: () => rm(path, { force: true }) }

@@ -16,7 +16,7 @@ import { valueAt } from './truth.ts'
 import { startVictoria, victoriaMissing } from './victoria-server.ts'
 
 /** CHAOS_CYCLES=1000 CHAOS_AGENTS=20 for the long run: kills of the hub or of agents, at random moments. */
-const CYCLES = Number(process.env.CHAOS_CYCLES ?? 3)
+const CYCLES = Number(process.env.CHAOS_CYCLES ?? 2)
 const AGENTS = Number(process.env.CHAOS_AGENTS ?? 4)
 const INTERVAL_MS = Number(process.env.CHAOS_INTERVAL_MS ?? 500)
 /** of a hub whose clusters several processes share: how many there are at the beginning */
