@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { compileProfile, type ProfileSpec } from './profile.ts'
 import { canonicalJson } from './row.ts'
 
@@ -72,6 +72,17 @@ describe('a row', () => {
     ['cel:has(object.spec.missing)', false],
     ['cel:object.spec.replicas > 2 && object.metadata.name == "web"', true],
   ])('%s gives %j', (path, value) => expect(valueAt(path)).toEqual(value))
+
+  it('is late where the machine was slow, also where an attribute is optional', () => {
+    const list = '[1,2,3,4,5,6,7,8,9]'
+    const path = `cel:${list}.all(a, ${list}.all(b, ${list}.all(c, ${list}.all(d, a + b + c + d > 0))))`
+    const extractor = compiled([{ name: 'x', path, optional: true }])
+    expect(extractor.row(deployment).row?.attributes).toEqual({ x: true })
+    let now = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 100))
+    onTestFinished(() => void vi.restoreAllMocks())
+    expect(extractor.row(deployment).failure).toMatchObject({ attribute: 'x', isLate: true })
+  })
 
   it('leaves out what is absent or fails where an attribute is optional', () => {
     const optional = [

@@ -5,7 +5,7 @@ import {
   type KollectProfileSpec,
 } from '#kinds'
 import { Expressions } from './cel/expression.ts'
-import { ExtractionFault } from './fault.ts'
+import { BudgetFault, ExtractionFault } from './fault.ts'
 import { compileHelmPath, HELM_PREFIX } from './helm-release.ts'
 import { compileJsonPath, type Read } from './json-path.ts'
 import { compilePrune, faultOfPointer } from './prune.ts'
@@ -228,8 +228,8 @@ class RowMaker implements Extractor {
             isLate: true,
           },
         }
-      const message = this.#put(attribute, hand, attributes)
-      if (message !== undefined) return { failure: { attribute: attribute.name, message } }
+      const fault = this.#put(attribute, hand, attributes)
+      if (fault) return { failure: { attribute: attribute.name, ...fault } }
     }
     return { row: { namespace: String(namespace), name, ...this.#identity, uid, attributes } }
   }
@@ -239,14 +239,16 @@ class RowMaker implements Extractor {
     { name, isOptional, isList, isSecret, value: read }: Attribute,
     hand: ObjectInHand,
     into: Record<string, unknown>,
-  ): string | undefined {
+  ): Pick<Failure, 'message' | 'isLate'> | undefined {
     let value: unknown
     try {
       value = read(hand) ?? null
     } catch (error) {
+      // A slow moment of the machine must not take a value away.
+      if (error instanceof BudgetFault && error.isLate) return { message: error.message, isLate: true }
       if (isOptional) return undefined
       // Other errors are ours or of a library, and may quote what they stumbled over.
-      return error instanceof ExtractionFault ? error.message : 'its value cannot be read'
+      return { message: error instanceof ExtractionFault ? error.message : 'its value cannot be read' }
     }
     if (value === null && isOptional) return undefined
     const shown = value === null ? null : isSecret(value) ? REDACTED : isList && !Array.isArray(value) ? [value] : value

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { KollectTargetSpec } from '#kinds'
 import { compileSelection } from './select.ts'
 
@@ -109,6 +109,25 @@ describe('objects of a target', () => {
     ],
     ['makes names and labels of the target mean nothing', { ...rule({}), names: ['db'] }, true],
   ])('by a rule that %s', (_, spec, is) => expect(selection(spec).chooses(object({ app: 'web' }), a)).toBe(is))
+
+  const list = '[1,2,3,4,5,6,7,8,9]'
+  const deep = (levels: number) =>
+    Array.from({ length: levels }).reduce<string>((inner, _, i) => `${list}.all(x${i}, ${inner})`, 'true')
+
+  it('that a policy was stopped for is not known to be one or the other: it takes too many steps, or the machine was slow', () => {
+    const chooses = (...policies: readonly string[]) =>
+      selection({ resourceRules: policies.map((matchPolicy) => ({ gvk, matchPolicy })) }).chooses(object({}), a)
+    expect([chooses(deep(3)), chooses(deep(6)), chooses(deep(6), 'true'), chooses(deep(6), 'false')]).toEqual([
+      true,
+      'costly',
+      true,
+      'costly',
+    ])
+    let now = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 100))
+    onTestFinished(() => void vi.restoreAllMocks())
+    expect([chooses(deep(4)), chooses(deep(6), deep(4)), chooses(deep(4), 'true')]).toEqual(['late', 'late', true])
+  })
 
   it('that are none are not chosen', () => {
     for (const none of [null, 1, {}, { metadata: 'x' }]) expect(selection({}).chooses(none, a)).toBe(false)

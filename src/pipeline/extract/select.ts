@@ -1,7 +1,7 @@
 import type { GroupVersionKind, KollectClusterTargetSpec, KollectTargetSpec } from '#kinds'
 import { type LabelSelector, selectsLabels } from '#model'
 import { Expressions } from './cel/expression.ts'
-import { ExtractionFault } from './fault.ts'
+import { BudgetFault, ExtractionFault } from './fault.ts'
 import { isFields, Scrubber } from './scrub.ts'
 
 /** A namespace, as far as targets choose by it. */
@@ -20,19 +20,16 @@ export interface Selection {
   /**
    * @param namespace of the object; undefined where nothing is known of it
    * @param isLeft whether there is time for one more expression
-   * @returns undefined where an expression that nobody had time for decides
    */
-  chooses(object: unknown, namespace: NamespaceFacts | undefined, isLeft?: () => boolean): boolean | undefined
+  chooses(object: unknown, namespace: NamespaceFacts | undefined, isLeft?: () => boolean): Choice
 }
+
+/** Whether an object is chosen, or why that is not known: nobody had time for an expression that decides, or it takes too many steps. */
+export type Choice = boolean | 'late' | 'costly'
 
 type TargetSpec = KollectTargetSpec | KollectClusterTargetSpec
 type Rule = NonNullable<TargetSpec['resourceRules']>[number]
-type Test = (
-  object: Fields,
-  labels: Labels,
-  namespace: NamespaceFacts | undefined,
-  isLeft: () => boolean,
-) => boolean | undefined
+type Test = (object: Fields, labels: Labels, namespace: NamespaceFacts | undefined, isLeft: () => boolean) => Choice
 type Fields = Readonly<Record<string, unknown>>
 type Labels = Readonly<Record<string, string>>
 
@@ -62,11 +59,11 @@ export function compileSelection(
       if (!isFields(object) || !isFields(object.metadata)) return false
       const labels = isFields(object.metadata.labels) ? (object.metadata.labels as Labels) : {}
       if (!isWatched(labels, of, mustOptIn)) return false
-      let is: boolean | undefined = false
+      let is: Choice = false
       for (const test of tests) {
         const own = test(object, labels, of, isLeft)
         if (own === true) return true
-        if (own === undefined) is = undefined
+        if (is !== 'late' && own !== false) is = own
       }
       return is
     },
@@ -115,14 +112,14 @@ function ruleTest(
     if (namespaceSelector !== undefined && !selects(namespaceSelector, namespace?.labels ?? {})) return false
     if (!selects(own, labels)) return false
     if (policy === undefined) return true
-    return isLeft() ? policy(object) : undefined
+    return isLeft() ? policy(object) : 'late'
   }
 }
 
 const selects = (selector: LabelSelector, labels: Labels): boolean => selectsLabels(selector, labels)
 
-/** What cannot be decided is no match. Secrets are out of its sight too: whether an object has a row would else tell of them. */
-function compilePredicate(text: string, isSecret: boolean): (object: Fields) => boolean {
+/** What fails is no match; what was stopped is none and no other. Secrets are out of its sight too: whether an object has a row would else tell of them. */
+function compilePredicate(text: string, isSecret: boolean): (object: Fields) => Choice {
   const expressions = new Expressions()
   const compiled = expressions.compile(text)
   if (typeof compiled === 'string') return () => false
@@ -132,6 +129,7 @@ function compilePredicate(text: string, isSecret: boolean): (object: Fields) => 
     try {
       return compiled.evaluate(expressions.project(object, scrubber.view, (value) => scrubber.deep(value))) === true
     } catch (error) {
+      if (error instanceof BudgetFault) return error.isLate ? 'late' : 'costly'
       if (error instanceof ExtractionFault) return false
       throw error
     }

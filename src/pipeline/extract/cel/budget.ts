@@ -1,4 +1,4 @@
-import { ExtractionFault } from '../fault.ts'
+import { BudgetFault } from '../fault.ts'
 
 /** Steps and made values of one expression on one object: work of a few hundredths of a second. */
 const MAX_COST = 500_000
@@ -15,22 +15,27 @@ export class Budget {
   #until = 0
   #steps = 0
   #isSpent = false
+  #isLate = false
 
   begin(): void {
     this.#left = MAX_COST
     this.#until = 0
     this.#steps = 0
     this.#isSpent = false
+    this.#isLate = false
   }
 
-  /** @throws ExtractionFault where it is spent */
+  /** @throws BudgetFault where it is spent */
   spend(cost: number): void {
     this.#left -= cost
     if (this.#left < 0) this.#isSpent = true
     else if (++this.#steps % STRIDE === 0) {
       const now = performance.now()
       if (this.#until === 0) this.#until = now + MAX_MS
-      else if (now > this.#until) this.#isSpent = true
+      else if (now > this.#until && !this.#isSpent) {
+        this.#isSpent = true
+        this.#isLate = true
+      }
     }
     this.check()
   }
@@ -43,7 +48,10 @@ export class Budget {
 
   check(): void {
     if (this.#isSpent)
-      throw new ExtractionFault('the expression takes too long: it goes over too many values or makes too large ones')
+      throw new BudgetFault(
+        'the expression takes too long: it goes over too many values or makes too large ones',
+        this.#isLate,
+      )
   }
 }
 

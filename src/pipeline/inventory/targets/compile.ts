@@ -23,7 +23,9 @@ const NO_TIME =
 
 /** For all expressions that choose one object; one alone is bounded by itself. */
 const MAX_RULES_MS = 500
-const LONG_RULES = `the policies that choose it take more than ${MAX_RULES_MS} ms together: take fewer, or cheaper ones; it is looked at again within ten minutes`
+const LONG_RULES = `the policies that choose it take more than ${MAX_RULES_MS} ms together, or one of them half of it: take fewer, or cheaper ones; it is looked at again within ten minutes`
+const COSTLY_RULES =
+  'a policy that chooses it takes too many steps, and was stopped: whether it is chosen is not known; take a cheaper one'
 
 /** What became of one object. */
 export type Outcome =
@@ -101,7 +103,7 @@ export function compileTarget(
       take(object, namespace) {
         const began = performance.now()
         const late = (message: string) => lateOutcome(object, message)
-        const isTimeLeft = () => time === undefined || time.isLeft
+        const isTimeLeft = () => time === undefined || time.isLeftFor(object)
         try {
           const isChosen = selection.chooses(
             object,
@@ -110,7 +112,8 @@ export function compileTarget(
           )
           if (isChosen === false) return undefined
           if (!isTimeLeft()) return late(NO_TIME)
-          if (isChosen === undefined) return late(LONG_RULES)
+          if (isChosen === 'late') return late(LONG_RULES)
+          if (isChosen === 'costly') return { failure: failureText(object, { message: COSTLY_RULES }) }
           const { row, failure } = extractor.rowOf(object)
           // The machine may have been slow just then.
           if (!row) return failure.isLate ? late(failure.message) : { failure: failureText(object, failure) }

@@ -20,6 +20,17 @@ it('is used up by slow objects alone, comes back by a share of each second, and 
   expect(shop.isLeft).toBe(true)
 })
 
+it('is bounded for one object, which goes through all targets in one piece', () => {
+  const shop = new ExtractionTimes(new ManualClock()).of('shop')
+  const [object, other] = [{}, {}]
+  for (let target = 0; target < 9; target++) shop.spent(100, object)
+  expect(shop.isLeftFor(object)).toBe(true)
+  shop.spent(100, object)
+  expect([shop.isLeftFor(object), shop.isLeftFor(other), shop.isLeft]).toEqual([false, true, true])
+  shop.spent(0.01, other)
+  expect(shop.isLeftFor(object)).toBe(true)
+})
+
 it('is less for each of several namespaces that used theirs up, and each is told once', async () => {
   const clock = new ManualClock()
   const times = new ExtractionTimes(clock)

@@ -12,6 +12,8 @@ const WORTH_COUNTING_MS = 0.1
 /** One that takes so long, ms, counts so many times: several of it come in one piece of a list, and nobody has a turn between them. */
 const HOLDS_UP_MS = 200
 const HOLDS_UP_TIMES = 4
+/** An object goes through all targets of a namespace in one piece, which may take so long, ms. */
+const MAX_OBJECT_MS = 1000
 
 /** What the targets of one namespace may still take of the thread, to make rows of objects that are slow. */
 export class ExtractionTime {
@@ -24,6 +26,8 @@ export class ExtractionTime {
   #of: WeakRef<object> | undefined
   /** for that object, and not counted yet */
   #smallMs = 0
+  /** for that object, in all targets */
+  #objectMs = 0
 
   /** @param share of each second, from 0 to 1 @param onUsedUp is told once, in the middle of work: it must not do much */
   constructor(clock: Clock, { share, onUsedUp }: { readonly share: () => number; readonly onUsedUp: () => void }) {
@@ -42,13 +46,20 @@ export class ExtractionTime {
     return this.#left() > 0
   }
 
+  /** Whether there is some for one more target that may take this object. */
+  isLeftFor(object: object): boolean {
+    return this.isLeft && (this.#objectMs < MAX_OBJECT_MS || this.#of?.deref() !== object)
+  }
+
   /** @param ms in one target, for this object, which comes to all of them one after the other */
   spent(ms: number, object: object): void {
     if (this.#of?.deref() !== object) {
       this.#of = new WeakRef(object)
       this.#smallMs = 0
+      this.#objectMs = 0
     }
     this.#smallMs += ms
+    this.#objectMs += ms
     if (this.#smallMs < WORTH_COUNTING_MS) return
     this.#leftMs = this.#left() - (ms < HOLDS_UP_MS ? this.#smallMs : HOLDS_UP_TIMES * ms)
     this.#smallMs = 0
