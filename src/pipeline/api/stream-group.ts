@@ -51,6 +51,8 @@ export interface Client {
   /** when it is to come again, so that who asks is asked again */
   readonly closesAt: number
   readonly writer: StreamWriter
+  /** when it has its heartbeats, of `heartbeatTurns` */
+  readonly turn: number
   /** of the clusters; undefined: it did not ask for them */
   fleet: Progress | undefined
   /** by query */

@@ -5,11 +5,15 @@ import { minutes, seconds } from '#model'
 /** Between two looks at all streams. */
 export const tickMs = 500
 /** A heartbeat each second: a page that hears nothing for longer asks whether the hub is still there. */
-export const ticksPerHeartbeat = 2
+export const heartbeatMs = seconds(1)
+/** It goes to a part of the streams at a time: what moves meanwhile does not wait until thousands were written to. */
+export const heartbeatTurns = 5
 /** One heartbeat in so many has an id, whether or not anything moved: by its coming it tells nothing. */
 export const heartbeatsPerId = 10
-/** Seconds between two looks of a stream at what it shows: less than a look holds. */
-export const heartbeatsPerLook = 5
+/** Between two looks of a stream at what it shows: less than a look holds. */
+export const ticksPerLook = 10
+/** Between two questions whether anybody is there. */
+export const ticksPerPing = 60
 /** A stream ends after this, and whoever reads it comes again. */
 export const maxLifeMs = minutes(60)
 /** The same for people known by a proxy's headers: only a new request shows whether they are still signed in there, in which groups. */

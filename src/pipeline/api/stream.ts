@@ -32,8 +32,9 @@ import {
   defaultOpens,
   farewellMs,
   fewBytes,
+  heartbeatMs,
   heartbeatsPerId,
-  heartbeatsPerLook,
+  heartbeatTurns,
   maxBlindMs,
   maxBorrowedMs,
   maxLifeMs,
@@ -41,7 +42,8 @@ import {
   maxStallMs,
   shortFarewellMs,
   tickMs,
-  ticksPerHeartbeat,
+  ticksPerLook,
+  ticksPerPing,
 } from './stream-limits.ts'
 import { parseRowsAsked } from './stream-query.ts'
 import type { RowsFeed } from './stream-rows.ts'
@@ -113,6 +115,8 @@ export class StreamHub implements AsyncDisposable {
   #storeState: string
   #steadyAt: number
   #ticks = 0
+  #turns = 0
+  #opened = 0
   #count = 0
 
   constructor(parts: StreamParts) {
@@ -147,6 +151,7 @@ export class StreamHub implements AsyncDisposable {
     this.#flushed = this.#history.place
     this.#steadyAt = clock.now()
     this.#later(tickMs, () => this.#tick())
+    this.#later(heartbeatMs / heartbeatTurns, () => this.#beat())
   }
 
   /** @throws RefusedError `too_many_streams`, `too_many_requests`, `invalid_parameter`; then nothing was sent */
@@ -228,6 +233,7 @@ export class StreamHub implements AsyncDisposable {
       ),
       closesAt: clock.now() + (isProxied ? maxProxiedMs : maxLifeMs),
       writer,
+      turn: this.#opened++ % heartbeatTurns,
       ...begun(group),
       limit: this.#bufferBytes,
       waiting: 0,
@@ -454,8 +460,8 @@ export class StreamHub implements AsyncDisposable {
       if (blindSince !== undefined && now - blindSince > maxBlindMs) this.#reset(client, 'policies_unavailable')
     }
     this.#ticks += 1
-    if (this.#ticks % ticksPerHeartbeat === 0) this.#beat(now)
-    if (this.#ticks % (ticksPerHeartbeat * heartbeatsPerLook) === 0) this.#groups.look()
+    if (this.#ticks % ticksPerLook === 0) this.#groups.look()
+    if (this.#ticks % ticksPerPing === 0) for (const { writer } of this.#groups.clients()) writer.ping?.()
   }
 
   #judge(client: Client, now: number): void {
@@ -485,19 +491,24 @@ export class StreamHub implements AsyncDisposable {
   }
 
   /** Whoever still takes what came before needs none, and is not too slow for it. */
-  #beat(now: number): void {
-    const json = `{"now":${now}}`
+  #beat(): void {
+    this.#later(heartbeatMs / heartbeatTurns, () => this.#beat())
+    this.#turns += 1
+    const isTimely = Math.floor(this.#turns / heartbeatTurns) % heartbeatsPerId === 0
+    const isMarked = isTimely && this.#flushed === this.#history.place
+    const json = `{"now":${this.#parts.clock.now()}}`
     const plain = new Frame('heartbeat', json)
-    const isMarked = this.#ticks % (ticksPerHeartbeat * heartbeatsPerId) === 0 && this.#flushed === this.#history.place
     for (const group of this.#groups) {
-      const marked = isMarked && !group.isBlind ? new Frame('heartbeat', json, group.idOf(this.#history.id)) : plain
+      let marked = isMarked && !group.isBlind ? undefined : plain
       for (const client of [...group.clients]) {
-        const { writer } = client
+        const { writer, turn } = client
+        if (turn !== this.#turns % heartbeatTurns) continue
         if (writer.waitingBytes > (group.feeds.length > 0 ? this.#fewBytes : client.limit)) continue
-        this.#write(client, group.ready.has(client) ? marked : plain)
+        const isReady = group.ready.has(client)
+        if (isReady) marked ??= new Frame('heartbeat', json, group.idOf(this.#history.id))
+        this.#write(client, (isReady && marked) || plain)
       }
     }
-    if (this.#ticks % (2 * 30) === 0) for (const { writer } of this.#groups.clients()) writer.ping?.()
   }
 
   #isLoading(): boolean {
