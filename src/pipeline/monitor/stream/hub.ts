@@ -105,14 +105,15 @@ export class StreamHub implements AsyncDisposable {
     const now = clock.now()
     this.#tick++
     const clusters = state.clusters()
-    const views = new Map<string, AccessView>()
+    // By user; undefined: any administrator.
+    const views = new Map<string | undefined, AccessView>()
     const looked = new Set<string>()
     for (const stream of this.#streams) {
       if (stream.caller.expiresAt <= now) {
         this.#end(stream, 'token expired')
         continue
       }
-      const who = stream.caller.isAdmin ? '' : `u${stream.caller.userId}`
+      const who = stream.caller.isAdmin ? undefined : stream.caller.userId
       const view = views.get(who) ?? tenancy.viewOf(stream.caller, clusters)
       views.set(who, view)
       for (const cluster of this.#serve(stream, view)) if (cluster) looked.add(cluster.name)
