@@ -186,8 +186,9 @@ export function kubeletRead(kubelets: Kubelets): Read<Disks> {
   }
 }
 
+/** No disk has more than a number can say exactly; readers of whole numbers would stumble over it. */
 const bytesIn = (value: unknown): number | null =>
-  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : null
+  typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? Math.round(value) : null
 
 /**
  * What a summary says of disks, whatever it is: what is missing or no number is not known.

@@ -152,7 +152,7 @@ describe('nodeCollector', () => {
     const objects = {
       nodes: [aNode('n1'), aNode('n2')],
       pods: [],
-      'metrics/nodes': [usage('n1', '1500m', '2Gi'), usage('n2', 'x', '1Gi')],
+      'metrics/nodes': [usage('n1', '1500m', '2Gi'), usage('n2', '-5', '1Gi')],
     }
     const { node } = await collect({ objects })
     expect(node.map(({ used }) => used)).toEqual([{ cpuCores: 1.5, memoryBytes: 2 ** 31 }, null])

@@ -229,7 +229,7 @@ describe('the summary of a kubelet', () => {
     ))
 
   it('says nothing of amounts that are none', () =>
-    expect(disksIn(summary(-1, Number.NaN, [['a', 'b', Number.POSITIVE_INFINITY]]))).toEqual({
+    expect(disksIn(summary(-1, 1e20, [['a', 'b', Number.POSITIVE_INFINITY]]))).toEqual({
       disk: { capacityBytes: null, usedBytes: null },
       pods: [],
     }))

@@ -254,6 +254,15 @@ describe('rowsQuestion', () => {
     const used = column('cpuCores', { label: 'CPU used', kind: 'number' })
     expect(rowsQuestion('created<1h', [created]).question.where?.[0]).toMatch(/^createdAt>\d+$/)
     expect(rowsQuestion('cpuused>0.01', [used])).toEqual({ question: { where: ['cpuCores>0.01'] }, faults: [] })
+    for (const text of ['cpu used>0.01', '"CPU used">0.01', 'CPU  used >0.01'])
+      expect(rowsQuestion(`${text} web`, [used])).toEqual({
+        question: { q: 'web', where: ['cpuCores>0.01'] },
+        faults: [],
+      })
+    expect(rowsQuestion('-cpu used>1 "the cpu used"', [used]).question).toEqual({
+      q: 'the cpu used',
+      where: ['cpuCores<=1'],
+    })
   })
   it.each(['owner>me', 'capacity>many', 'phase:', 'owner:"a b"', 'phsae:Bound'])(
     'leaves out what cannot be asked, and says so: %s',

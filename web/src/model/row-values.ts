@@ -341,7 +341,7 @@ export function rowsQuestion(
   const where: string[] = []
   const labels: string[] = []
   let namespace: string | undefined
-  for (const term of parseFilter(text)) {
+  for (const term of parseFilter(byName(text, columns))) {
     if (term.kind === 'word') {
       if (term.not) where.push(`*!~${term.text}`)
       else words.push(term.text)
@@ -366,6 +366,18 @@ export function rowsQuestion(
   }
 }
 const mostTerms = 10
+
+/** Headings of several words, with or without quotes, as the names of their columns. */
+function byName(text: string, columns: readonly ColumnView[]): string {
+  let named = text
+  for (const { name, label } of columns) {
+    if (!label.includes(' ')) continue
+    const words = label.split(' ').map((word) => word.replace(/[^\w]/g, '\\$&'))
+    const heading = new RegExp(`(^|\\s)(-?)"?${words.join('\\s+')}"?\\s*(?=[:=~<>]|!=)`, 'gi')
+    named = named.replace(heading, (_, before: string, not: string) => `${before}${not}${name}`)
+  }
+  return named
+}
 
 type Asked =
   | { readonly where: readonly string[] }
