@@ -5,8 +5,12 @@ import { build } from 'esbuild'
 let made = 0
 
 /** As in scripts/build.js: to open the files of the other packages is much of a start. */
-const outside = ['@duckdb/node-bindings', 'lmdb', '@aws-sdk/client-s3', 'pg-native']
-const requires = "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);"
+export const withPackages = {
+  external: ['@duckdb/node-bindings', 'lmdb', '@aws-sdk/client-s3', 'pg-native'],
+  banner: {
+    js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
+  },
+}
 
 /**
  * A program of a test as one file: plain Node starts it with a tenth of the work that compiling its sources takes.
@@ -24,8 +28,7 @@ export async function bundled(source: string): Promise<{ readonly path: string }
     platform: 'node',
     target: 'node20',
     format: 'esm',
-    external: outside,
-    banner: { js: requires },
+    ...withPackages,
     logLevel: 'error',
   })
   return { path, [Symbol.asyncDispose]: () => rm(path, { force: true }) }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ChannelCredentials } from '@grpc/grpc-js'
 import { parse, stringify } from 'yaml'
+import { bundled } from './bundled.ts'
 import { clusterpulse, eventually, program, type Running } from './process.ts'
 import type { Attack, Blows } from './siege-attackers.ts'
 import { WirePusher } from './wire-pusher.ts'
@@ -66,6 +67,7 @@ export class Siege implements AsyncDisposable {
   #ingesterPort = 0
   #hanging: Running | undefined
   #attackers: Running | undefined
+  #programOfAttackers: Awaited<ReturnType<typeof bundled>> | undefined
   #attacks = 0
 
   static async open(size: SiegeSize): Promise<Siege> {
@@ -91,8 +93,7 @@ export class Siege implements AsyncDisposable {
     )
     const [, base = ''] = await hub.says(/on (http:\S+)/)
     this.#base = base
-    const tokens = []
-    for (let i = 0; i < agents; i++) tokens.push(await this.#connect(`agent-${i}`))
+    const tokens = await Promise.all(Array.from({ length: agents }, (_, i) => this.#connect(`agent-${i}`)))
     const credentials = ChannelCredentials.createSsl(null, null, null, { rejectUnauthorized: false })
     for (const [i, token] of tokens.entries())
       this.#pushers.push(
@@ -134,8 +135,8 @@ export class Siege implements AsyncDisposable {
     // An agent that nobody knows yet: one that sent bombs before is not listened to.
     const cluster = `bomber-${++this.#attacks}`
     const attack: Attack = { ...force, ...ports, cluster, token: await this.#connect(cluster) }
-    const file = join(import.meta.dirname, 'siege-attackers.ts')
-    const args = ['--import', 'tsx', file, JSON.stringify(attack)]
+    this.#programOfAttackers ??= await bundled(join(import.meta.dirname, 'siege-attackers.ts'))
+    const args = [this.#programOfAttackers.path, JSON.stringify(attack)]
     this.#attackers = program(process.execPath, args, { cwd: join(import.meta.dirname, '..'), holdsInput: true })
     await this.#attackers.says(/attacking/)
   }
@@ -157,6 +158,7 @@ export class Siege implements AsyncDisposable {
   /** A calm window and one under attack, one after the other. */
   async pair(seconds: number): Promise<readonly [calm: Waits, under: Waits]> {
     const settled = () => new Promise((resolve) => setTimeout(resolve, 2_000))
+    if (this.#attacks > 0) await settled()
     const calm = await this.measure(seconds)
     await this.attack(crowd)
     await settled()
@@ -166,7 +168,6 @@ export class Siege implements AsyncDisposable {
     if (open.silent < HELD * crowd.silent || open.idle < HELD * crowd.idle || streams < seconds)
       throw new Error(`the attack was none: ${JSON.stringify({ open, streams })}`)
     await this.relieve()
-    await settled()
     return [calm, under]
   }
 
@@ -178,6 +179,7 @@ export class Siege implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.relieve()
+    await this.#programOfAttackers?.[Symbol.asyncDispose]()
     for (const pusher of this.#pushers) await pusher[Symbol.asyncDispose]()
     for (const one of this.#running.toReversed()) await one[Symbol.asyncDispose]()
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { compileMetricSource } from '#metricsource'
 import { parseClusterName } from '#model'
 import { kubeconfigOf, scenarios, simulateFleet } from '#simulator'
+import { withPackages } from '../../../test/bundled.ts'
 import { serveHub } from '../../pipeline/agent/testing/grpc-hub.ts'
 import { MemoryHub } from '../../pipeline/agent/testing/memory-hub.ts'
 
@@ -31,7 +32,7 @@ beforeAll(async () => {
     platform: 'node',
     target: 'node20',
     format: 'esm',
-    packages: 'external',
+    ...withPackages,
     logLevel: 'error',
   })
 })
