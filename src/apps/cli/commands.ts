@@ -1,4 +1,4 @@
-import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import type { ClusterMonitorFlags } from '#hub'
 import type { ExplainOptions } from './access.ts'
 import type { TestOptions } from './access-test.ts'
@@ -239,6 +239,11 @@ const rights = (): Option =>
   )
 
 const gather = (value: string, all: readonly string[] = []): readonly string[] => [...all, value]
+
+/** Where 1 says that a part was done: a mistake in the flags ends with 2. */
+const asNothingDone = ({ exitCode, code, message }: CommanderError): never => {
+  throw new CommanderError(exitCode === 0 ? 0 : 2, code, message)
+}
 
 /** The command line. Pure: parsing it is main.ts's affair. */
 export function program(actions: Actions, version: string): Command {
@@ -610,6 +615,7 @@ export function program(actions: Actions, version: string): Command {
 
   cli
     .command('init')
+    .exitOverride(asNothingDone)
     .description(
       'write a starting set of manifests of inventory (kollect.dev): asks which kind, of which namespace, and where its rows shall go, and looks into the cluster for values worth taking',
     )
@@ -634,6 +640,7 @@ export function program(actions: Actions, version: string): Command {
 
   cli
     .command('validate')
+    .exitOverride(asNothingDone)
     .description(
       'judge manifests of inventory (kollect.dev) as admission does, without a cluster: every fault with its file, document and path',
     )
@@ -654,6 +661,7 @@ export function program(actions: Actions, version: string): Command {
 
   cli
     .command('collect')
+    .exitOverride(asNothingDone)
     .description(
       'collect inventory (kollect.dev) once, from one cluster or many, into a file: rows as the profiles and targets say that a folder or each cluster itself holds',
     )

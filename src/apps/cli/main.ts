@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { CommanderError } from 'commander'
 import { keepProcessSmall } from '#runtime'
 import { type Actions, DEFAULT_SERVER, type GetOptions, program } from './commands.ts'
 import type { GetOptions as Wish } from './get.ts'
@@ -332,6 +333,10 @@ export async function main(argv: readonly string[]): Promise<void> {
   try {
     await program(actions, version).parseAsync([...withLongFlags(argv)])
   } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode // what is wrong was said
+      return
+    }
     const { failureOf } = await import('./failure.ts')
     const { text, status } = failureOf(error)
     process.exitCode ??= status
