@@ -253,6 +253,8 @@ export class MonitorServer implements AsyncDisposable {
 
   #openStream(request: IncomingMessage, response: ServerResponse, asking: Asking, headers: Headers): void {
     const { streams } = this.#options
+    // It went while it was found out who asks: nothing would end its stream.
+    if (response.destroyed) return
     if (!streams.hasRoom(asking.caller)) throw new Refusal(429, 'too many streams')
     const wishes = wishesOf(request, asking.query)
     // Those that one restart cut off together come back one by one.
