@@ -500,7 +500,7 @@ export class StreamHub implements AsyncDisposable {
     const plain = new Frame('heartbeat', json)
     for (const group of this.#groups) {
       let marked = isMarked && !group.isBlind ? undefined : plain
-      for (const client of [...group.clients]) {
+      for (const client of group.clients) {
         const { writer, turn } = client
         if (turn !== this.#turns % heartbeatTurns) continue
         if (writer.waitingBytes > (group.feeds.length > 0 ? this.#fewBytes : client.limit)) continue
