@@ -135,6 +135,7 @@ export function accessViewOf(request: FastifyRequest): AccessView {
 /** Aborted when the connection of the answer closes, as it does in the end. */
 export function goneSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
+  if (reply.raw.destroyed) gone.abort()
   reply.raw.once('close', () => gone.abort())
   return gone.signal
 }

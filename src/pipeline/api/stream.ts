@@ -159,6 +159,8 @@ export class StreamHub implements AsyncDisposable {
     const asked = this.#admit(request, query)
     reply.hijack()
     const response = reply.raw
+    // It went while it was found out who asks: nothing would end its stream.
+    if (response.destroyed) return
     const isPacked = acceptsGzip(request.headers['accept-encoding'])
     let client: Client | undefined
     const writer = new EventWriter(response, isPacked, () => client && this.#relieve(client))

@@ -58,6 +58,8 @@ export class EventStreams implements AsyncDisposable {
 
   /** Answers with a stream. @throws Refusal where there is no room; then nothing was sent */
   open(request: IncomingMessage, response: ServerResponse, stream: OpenStream): void {
+    // It went while it was found out who asks: nothing would end its stream.
+    if (response.destroyed) return
     if (this.#streams.size >= (this.#options.maxStreams ?? MAX_STREAMS) || this.#closing.signal.aborted) {
       this.#refused.inc()
       throw unavailable('too_many_streams', 'the agent has all the event streams it can take', BUSY_SECONDS)

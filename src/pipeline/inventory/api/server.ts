@@ -182,6 +182,7 @@ export class InventoryApi implements AsyncDisposable {
     const inventories = view.named(filter)
     const facts = { cluster, question, read, page, ...(inventories && { inventories }) }
     const gone = new AbortController()
+    if (response.destroyed) gone.abort()
     response.on('close', () => gone.abort())
     response.writeHead(200, { ...HEADERS, 'content-type': 'application/json' })
     const writer = new SlowWriter(response, this.#clock, gone.signal)

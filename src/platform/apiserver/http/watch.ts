@@ -141,7 +141,7 @@ async function streamed(call: Call, how: Representation, resource: Resource, que
   response.on('close', end)
   server.closing.addEventListener('abort', end, { once: true })
   try {
-    if (server.closing.aborted) end()
+    if (server.closing.aborted || response.destroyed) end()
     await over
     if (query.bookmarks && !response.destroyed) remind()
   } finally {
