@@ -30,3 +30,5 @@ export {
 } from './segment-log/errors.ts'
 export { type LogDamage, openLog, type SegmentLogOptions as LogOptions } from './segment-log/segment-log.ts'
 export { writeShared } from './shared-body.ts'
+export { type Piece, SlowWriter, type SlowWriterOptions } from './slow-writer.ts'
+export { Turns } from './turns.ts'

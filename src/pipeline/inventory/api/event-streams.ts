@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Clock, seconds } from '#model'
-import type { Logger, Metrics } from '#runtime'
+import { type Logger, type Metrics, SlowWriter, type Turns } from '#runtime'
 import { WakeUp } from '../bindings/wake-up.ts'
 import type { Verdict } from './access.ts'
 import type { Question } from './query.ts'
 import { HEADERS, unavailable } from './refusal.ts'
-import { SlowWriter } from './slow-writer.ts'
 import { Teller } from './teller.ts'
 import type { InventoryView } from './view.ts'
 
@@ -32,6 +31,7 @@ export interface OpenStream {
 
 export interface EventStreamsOptions {
   readonly clock: Clock
+  readonly turns: Turns
   readonly logger: Logger
   readonly metrics: Metrics
   readonly maxStreams?: number
@@ -89,11 +89,11 @@ export class EventStreams implements AsyncDisposable {
   }
 
   async #run(response: ServerResponse, stream: OpenStream, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options
+    const { clock, turns } = this.#options
     const { view, question } = stream
     const wake = new WakeUp()
     const unsubscribe = view.changes.add(() => wake.now())
-    const writer = new SlowWriter(response, clock, signal)
+    const writer = new SlowWriter(response, { clock, turns, signal })
     const teller = new Teller(stream)
     let reviewedAt = clock.now()
     try {

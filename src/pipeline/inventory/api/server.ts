@@ -9,6 +9,8 @@ import {
   isLoopback,
   type Logger,
   type Metrics,
+  SlowWriter,
+  Turns,
 } from '#runtime'
 import { type ApiAccess, type Review, type Verdict, wordsOf } from './access.ts'
 import { EventStreams } from './event-streams.ts'
@@ -16,7 +18,6 @@ import { pageOf } from './page.ts'
 import { type Question, readQuestion } from './query.ts'
 import { HEADERS, Refusal, sendRefusal, unavailable } from './refusal.ts'
 import { reviewOf, routeOf } from './routes.ts'
-import { SlowWriter } from './slow-writer.ts'
 import { statusList } from './status-list.ts'
 import { awaited, summaryJson } from './summary.ts'
 import type { InventoryView, RowsNow } from './view.ts'
@@ -52,6 +53,7 @@ const LOG_EVERY_MS = seconds(60)
 export class InventoryApi implements AsyncDisposable {
   readonly #options: InventoryApiOptions
   readonly #clock: Clock
+  readonly #turns = new Turns()
   readonly #server: Server
   readonly #streams: EventStreams
   readonly #requests
@@ -63,7 +65,13 @@ export class InventoryApi implements AsyncDisposable {
     this.#clock = clock
     this.#server = createServer({ requestTimeout: 10_000, ...CONNECTION_TIMES })
     boundConnections(this.#server, { listener: 'inventory', max: MAX_CONNECTIONS, logger, metrics })
-    this.#streams = new EventStreams({ clock, logger, metrics, ...(maxStreams !== undefined && { maxStreams }) })
+    this.#streams = new EventStreams({
+      clock,
+      turns: this.#turns,
+      logger,
+      metrics,
+      ...(maxStreams !== undefined && { maxStreams }),
+    })
     this.#requests = metrics.counter('kollect_inventory_requests_total', 'Requests to the inventory API', ['status'])
     this.#server.on('request', (request, response) => void this.#answer(request, response))
   }
@@ -185,7 +193,7 @@ export class InventoryApi implements AsyncDisposable {
     if (response.destroyed) gone.abort()
     response.on('close', () => gone.abort())
     response.writeHead(200, { ...HEADERS, 'content-type': 'application/json' })
-    const writer = new SlowWriter(response, this.#clock, gone.signal)
+    const writer = new SlowWriter(response, { clock: this.#clock, turns: this.#turns, signal: gone.signal })
     if (await writer.write(summaryJson(facts))) response.end('\n')
   }
 
