@@ -80,10 +80,23 @@ const NANOCORES_PER_MILLICORE = 1_000_000
 
 /** Those whose usage is measured, by name; then those whose usage is not, by name. @param nodes those to be told of */
 export function nodeDocuments(cluster: ClusterState, nodes: Iterable<NodeSnapshot>): readonly NodeDocument[] {
+  return [...eachNode(cluster, nodes)].filter((node) => node !== undefined)
+}
+
+/** The same, one after the other; undefined is a step that found one whose turn comes later. */
+export function* eachNode(
+  cluster: ClusterState,
+  nodes: Iterable<NodeSnapshot>,
+): Generator<NodeDocument | undefined, undefined> {
   const usage = nodeUsage(cluster)
-  const all = [...nodes].sort(byName).map((node) => nodeDocument(node, usage(node.name)))
-  const isMeasured = ({ metrics_available: measured }: NodeDocument) => measured === undefined
-  return [...all.filter(isMeasured), ...all.filter((node) => !isMeasured(node))]
+  const unmeasured: NodeDocument[] = []
+  for (const node of [...nodes].sort(byName)) {
+    const document = nodeDocument(node, usage(node.name))
+    const isMeasured = document.metrics_available === undefined
+    if (!isMeasured) unmeasured.push(document)
+    yield isMeasured ? document : undefined
+  }
+  yield* unmeasured
 }
 
 interface NodeUsage {

@@ -2,6 +2,7 @@ import type { AccessView, StandardResource } from '#access'
 import type { Clock, ClusterState } from '#model'
 import type { StateReader } from '#state'
 import {
+  eachNode,
   isStale,
   NODE_USAGE,
   type NodeDocument,
@@ -21,13 +22,13 @@ export type Kind = 'nodes' | 'pods'
 
 export const usageOf: Readonly<Record<Kind, string>> = { nodes: NODE_USAGE, pods: POD_USAGE }
 
-/** What is told of one cluster within the fleet. */
-export type FleetEntry = {
+/** What is told of one cluster within the fleet, before its list. */
+export interface FleetHead {
   readonly timestamp: string
   readonly stale: boolean
   /** health of the cluster, in the hub's words */
   readonly status: string
-} & ({ readonly nodes: readonly NodeDocument[] } | { readonly pods: readonly PodDocument[] })
+}
 
 /** Totals of one cluster, and how old they are. */
 export interface ClusterSummary extends Summary {
@@ -77,20 +78,41 @@ export class Pictures {
     return cluster && view.usage(cluster) ? nodeDocuments(cluster, view.visible(cluster, 'node')) : []
   }
 
-  /** Costs what the caller sees, not what there is: by namespace, and only those that are visible. */
   pods(cluster: ClusterState | undefined, view: AccessView): readonly PodDocument[] {
-    if (!cluster || !view.usage(cluster)) return []
+    return [...this.eachPod(cluster, view)].filter((pod) => pod !== undefined)
+  }
+
+  /**
+   * One after the other, for who lets others have their turn; undefined is a step that found none. Costs what the caller sees, not
+   * what there is: by namespace, and only those that are visible.
+   */
+  *eachPod(cluster: ClusterState | undefined, view: AccessView): Generator<PodDocument | undefined> {
+    if (!cluster || !view.usage(cluster)) return
     const seen = view.resource(cluster, PODS)
-    if (seen.result === 'deny') return []
-    const all = this.#podsOf(cluster)
-    if (seen.whole) return [...all.values()].flat()
+    if (seen.result === 'deny') return
+    const all = yield* this.#podsOf(cluster)
+    if (seen.whole) {
+      for (const pods of all.values()) yield* pods
+      return
+    }
     const table = cluster.tables.get('pods')?.rows
-    return view.visible(cluster, 'namespace').flatMap(({ name: namespace }) =>
-      (all.get(namespace) ?? []).filter(({ name }) => {
+    for (const { name: namespace } of view.visible(cluster, 'namespace'))
+      for (const pod of all.get(namespace) ?? []) {
+        const { name } = pod
         const at = table?.indexOf(namespace, name) ?? -1
-        return seen.shows({ name, namespace, ...(table && at >= 0 && { labels: table.labelsAt(at) }), values: {} })
-      }),
-    )
+        const labels = table && at >= 0 && { labels: table.labelsAt(at) }
+        yield seen.shows({ name, namespace, ...labels, values: {} }) ? pod : undefined
+      }
+  }
+
+  /** Those of one kind, as `eachPod`. */
+  each(
+    cluster: ClusterState | undefined,
+    view: AccessView,
+    kind: Kind,
+  ): Iterable<NodeDocument | PodDocument | undefined> {
+    if (kind === 'pods') return this.eachPod(cluster, view)
+    return cluster && view.usage(cluster) ? eachNode(cluster, view.visible(cluster, 'node')) : []
   }
 
   /** Whether points of a pod's past may be told, also of one that is gone. */
@@ -123,51 +145,69 @@ export class Pictures {
     return kind === 'nodes' ? this.nodeSnapshot(cluster, view) : this.podSnapshot(cluster, view)
   }
 
-  fleetEntry(cluster: ClusterState, view: AccessView, kind: Kind): FleetEntry {
-    const head = {
+  fleetHead(cluster: ClusterState, kind: Kind): FleetHead {
+    return {
       timestamp: this.timestamp(cluster, kind),
       stale: this.isStale(cluster, kind),
       status: cluster.status.health,
     }
-    return kind === 'nodes'
-      ? { ...head, nodes: this.nodes(cluster, view) }
-      : { ...head, pods: this.pods(cluster, view) }
   }
 
   /** Sums of what the caller sees. Of nodes nothing is said to who sees none. */
   summary(clusters: readonly ClusterState[], view: AccessView) {
-    const { clock } = this.#options
+    const total = this.emptyTotal(view)
+    const each = [...this.summaries(clusters, view, total)].filter((one) => one !== undefined)
+    return { timestamp: rfc3339(this.#options.clock.now()), clusters: Object.fromEntries(each), total: total.summary() }
+  }
+
+  emptyTotal(view: AccessView): Sums {
     const total = new Sums()
     // A fleet without clusters has no nodes; that they are kept back is another answer.
     if (view.administrator) total.addNodes([], 0)
-    const each = clusters.map((cluster): [string, ClusterSummary] => {
+    return total
+  }
+
+  /** Of each cluster by name, added to the total; undefined is a step. */
+  *summaries(
+    clusters: readonly ClusterState[],
+    view: AccessView,
+    total: Sums,
+  ): Generator<readonly [name: string, summary: ClusterSummary] | undefined> {
+    const { clock } = this.#options
+    for (const cluster of clusters) {
       const own = new Sums()
-      for (const sums of [own, total]) this.#addTo(sums, cluster, view)
+      yield* this.#addTo([own, total], cluster, view)
       const at = cluster.tables.get(POD_USAGE)?.freshness?.observedAt ?? this.#startedAt
-      return [
-        cluster.name,
-        {
-          status: cluster.status.health,
-          stale: this.isStale(cluster, 'pods'),
-          timestamp: rfc3339(at),
-          age_seconds: Math.max(0, Math.round((clock.now() - at) / 1000)),
-          ...own.summary(),
-        },
-      ]
-    })
-    return { timestamp: rfc3339(clock.now()), clusters: Object.fromEntries(each), total: total.summary() }
-  }
-
-  #addTo(sums: Sums, cluster: ClusterState, view: AccessView): void {
-    const nodes = view.visible(cluster, 'node')
-    if (view.administrator || nodes.length > 0) {
-      sums.addNodes(this.nodes(cluster, view), nodes.filter(({ ready }) => ready === 'ready').length)
+      const summary = {
+        status: cluster.status.health,
+        stale: this.isStale(cluster, 'pods'),
+        timestamp: rfc3339(at),
+        age_seconds: Math.max(0, Math.round((clock.now() - at) / 1000)),
+        ...own.summary(),
+      }
+      yield [cluster.name, summary]
     }
-    sums.pods += this.pods(cluster, view).length
-    sums.alerts += this.#options.state.alerts(cluster.name).filter((alert) => view.showsAlert(cluster, alert)).length
   }
 
-  #podsOf(cluster: ClusterState): ReadonlyMap<string, readonly PodDocument[]> {
+  *#addTo(all: readonly Sums[], cluster: ClusterState, view: AccessView): Generator<undefined> {
+    const seen = view.visible(cluster, 'node')
+    const nodes = view.administrator || seen.length > 0 ? this.nodes(cluster, view) : undefined
+    const ready = seen.filter(({ ready }) => ready === 'ready').length
+    const { state } = this.#options
+    const alerts = state.alerts(cluster.name).filter((alert) => view.showsAlert(cluster, alert)).length
+    let pods = 0
+    for (const pod of this.eachPod(cluster, view)) {
+      if (pod) pods++
+      yield
+    }
+    for (const sums of all) {
+      if (nodes) sums.addNodes(nodes, ready)
+      sums.pods += pods
+      sums.alerts += alerts
+    }
+  }
+
+  *#podsOf(cluster: ClusterState): Generator<undefined, ReadonlyMap<string, readonly PodDocument[]>> {
     const known = this.#pods.get(cluster)
     if (known) return known
     const { wants, firstNamespace } = this.#options
@@ -176,6 +216,7 @@ export class Pictures {
       const all = byNamespace.get(pod.namespace)
       if (all) all.push(pod)
       else byNamespace.set(pod.namespace, [pod])
+      yield
     }
     this.#pods.set(cluster, byNamespace)
     return byNamespace

@@ -28,6 +28,9 @@ const UNSEEN_MS = 600_000
 /** Beside its numbers a series is about so large, bytes. */
 const SERIES_BYTES = 1200
 
+/** Takes less than a millisecond. */
+const SORTED_AT_ONCE = 1000
+
 const ENTITIES: readonly Entity[] = ['cluster', 'node', 'pod']
 
 interface ClusterSeries extends Readonly<Record<Entity, Map<string, Series>>> {
@@ -73,10 +76,21 @@ export class UsageHistory {
       this.#add(cluster.name, 'pod', `${namespace}/${name}`, podsAt, [cpu_usage, memory_usage, disk_usage])
   }
 
-  /** Everything of a kind, by name in order. */
-  series(cluster: string, entity: Entity): readonly (readonly [name: string, series: Series])[] {
-    const all = [...(this.#clusters.get(cluster)?.[entity] ?? [])]
-    return all.sort(([a], [b]) => (a < b ? -1 : 1))
+  /**
+   * Those of a kind, by name in order; undefined is a step on the way there, after which others may have their turn.
+   * @param wants whether one of that name is asked for
+   */
+  *each(
+    cluster: string,
+    entity: Entity,
+    wants: (name: string) => boolean,
+  ): Generator<readonly [name: string, series: Series] | undefined> {
+    const wanted: (readonly [name: string, series: Series])[] = []
+    for (const one of [...(this.#clusters.get(cluster)?.[entity] ?? [])]) {
+      if (wants(one[0])) wanted.push(one)
+      yield
+    }
+    yield* yield* sorted(wanted, ([a], [b]) => (a < b ? -1 : 1))
   }
 
   find(cluster: string, entity: Entity, name: string): Series | undefined {
@@ -195,4 +209,21 @@ export class UsageHistory {
     this.#clusters.set(cluster, made)
     return made
   }
+}
+
+/** Sorts in steps. */
+function* sorted<T>(all: readonly T[], compare: (a: T, b: T) => number): Generator<undefined, readonly T[]> {
+  yield
+  if (all.length <= SORTED_AT_ONCE) return all.toSorted(compare)
+  const middle = all.length >> 1
+  const left = yield* sorted(all.slice(0, middle), compare)
+  const right = yield* sorted(all.slice(middle), compare)
+  const merged: T[] = []
+  for (let [l, r] = [0, 0]; merged.length < all.length; ) {
+    if (merged.length % SORTED_AT_ONCE === 0) yield
+    const [a, b] = [left[l], right[r]]
+    if (b === undefined || (a !== undefined && compare(a, b) <= 0)) [merged[l + r], l] = [a as T, l + 1]
+    else [merged[l + r], r] = [b, r + 1]
+  }
+  return merged
 }

@@ -56,15 +56,30 @@ function autoResolution(rangeMs: number): string {
   return rangeMs <= 24 * HOUR ? '5m' : '15m'
 }
 
-/** Points of one series in the range. @param isWhole means are cut to whole numbers, as those of pods are */
+/**
+ * Points of one series in the range.
+ * @param isWhole means are cut to whole numbers, as those of pods are
+ * @param textOf writes a time, as `rfc3339`
+ */
 export function pointsOf(
   series: Pick<Series, 'between'>,
   { startMs, endMs, resolution }: HistoryQuery,
   isWhole: boolean,
+  textOf: (ms: number) => string = rfc3339,
 ): readonly HistoryPoint[] {
   return [...downsampled(series.between(startMs, endMs), RESOLUTIONS[resolution] ?? 0)].map((bucket) =>
-    pointOf(bucket, isWhole),
+    pointOf(bucket, isWhole, textOf),
   )
+}
+
+/** For points of many series, which were measured at the same times: each is written once. */
+export function timeTexts(): (ms: number) => string {
+  const known = new Map<number, string>()
+  return (ms) => {
+    const text = known.get(ms) ?? rfc3339(ms)
+    known.set(ms, text)
+    return text
+  }
 }
 
 /** In arrival order; a bucket that time went back to appears twice. @param resolutionMs 0: as they are */
@@ -109,9 +124,9 @@ class Bucket {
   }
 }
 
-function pointOf({ time, count, mean, max }: Measured, isWhole: boolean): HistoryPoint {
+function pointOf({ time, count, mean, max }: Measured, isWhole: boolean, textOf: (ms: number) => string): HistoryPoint {
   const number = isWhole ? Math.trunc : (value: number) => value
-  const point = { t: rfc3339(time), cpu: number(mean[0]), mem: number(mean[1]), disk: number(mean[2]) }
+  const point = { t: textOf(time), cpu: number(mean[0]), mem: number(mean[1]), disk: number(mean[2]) }
   if (count === 1) return point
   return { ...point, cpu_max: number(max[0]), mem_max: number(max[1]), disk_max: number(max[2]) }
 }

@@ -1,23 +1,28 @@
 import type { AccessView } from '#access'
 import type { Clock, ClusterState } from '#model'
+import { rfc3339 } from '../documents.ts'
 import type { Entity, UsageHistory } from '../history/history.ts'
-import { type HistoryPoint, type HistoryQuery, historyQuery, pointsOf } from '../history/query.ts'
+import { type HistoryPoint, type HistoryQuery, historyQuery, pointsOf, timeTexts } from '../history/query.ts'
 import type { Kind, Pictures } from '../pictures.ts'
 import type { Caller } from '../tokens.ts'
+import { Items, type Member, Members } from './json.ts'
 
-/** An answer that is none: the status, and its word. */
+/** An answer that is none: the status, its word, and where it may be asked again when, s. */
 export class Refusal extends Error {
   readonly status: number
+  readonly retryAfterSeconds: number | undefined
 
-  constructor(status: number, word: string) {
+  constructor(status: number, word: string, retryAfterSeconds?: number) {
     super(word)
     this.status = status
+    this.retryAfterSeconds = retryAfterSeconds
   }
 }
 
 export const unauthorized = () => new Refusal(401, 'unauthorized')
 export const forbidden = () => new Refusal(403, 'forbidden')
 export const notFound = () => new Refusal(404, 'not found')
+export const tooManyAnswers = () => new Refusal(429, 'too many large answers at once', 5)
 
 export interface AnswerParts {
   readonly pictures: Pictures
@@ -33,23 +38,36 @@ export interface Asked {
   readonly query: URLSearchParams
 }
 
-type Series = Readonly<Record<string, readonly HistoryPoint[]>>
+type Series = readonly [name: string, points: readonly HistoryPoint[]]
 
+/** What may be large is not made yet: it is as it is written. */
 const headOf = ({ start, end, resolution }: HistoryQuery) => ({ start, end, resolution })
 
+type Present = Pick<Asked, 'cluster' | 'view'>
+
+const presentOf = ({ pictures }: AnswerParts, { cluster, view }: Present, kind: Kind) => ({
+  timestamp: pictures.timestamp(cluster, kind),
+  [kind]: new Items(pictures.each(cluster, view, kind)),
+  ...(kind === 'nodes' && pictures.isStale(cluster, kind) && { stale: true }),
+})
+
+/** The newest snapshot of one kind. */
+export const snapshot = (parts: AnswerParts, asked: Present, kind: Kind) => Members.of(presentOf(parts, asked, kind))
+
 /** History of all nodes, and the newest snapshot of them. */
-export function nodesHistory({ pictures, history, clock }: AnswerParts, { cluster, view, query }: Asked) {
-  const asked = historyQuery(query, clock.now())
-  const series = seriesOf(history, cluster, 'node', asked)
-  return { ...headOf(asked), series, ...pictures.nodeSnapshot(cluster, view) }
+export function nodesHistory(parts: AnswerParts, present: Asked) {
+  const asked = historyQuery(present.query, parts.clock.now())
+  const series = new Members(seriesOf(parts.history, present.cluster, 'node', asked))
+  return Members.of({ ...headOf(asked), series, ...presentOf(parts, present, 'nodes') })
 }
 
 /** @throws Refusal where there is no such node, and never was one in the time that is kept */
-export function nodeHistory({ history, clock, pictures }: AnswerParts, { cluster, view, query }: Asked, name: string) {
+export function nodeHistory({ history, clock }: AnswerParts, { cluster, view, query }: Asked, name: string) {
   if (name === '') throw new Refusal(400, 'bad request')
   const known = cluster && history.find(cluster.name, 'node', name)
-  const isNode = cluster && pictures.nodes(cluster, view).some((node) => node.name === name)
-  if (!known && !isNode) throw notFound()
+  const isNode = () =>
+    cluster && view.usage(cluster) && view.visible(cluster, 'node').some((node) => node.name === name)
+  if (!known && !isNode()) throw notFound()
   const asked = historyQuery(query, clock.now())
   return { ...headOf(asked), series: { [name]: known ? pointsOf(known, asked, false) : [] } }
 }
@@ -65,9 +83,16 @@ export function podsHistory({ pictures, history, clock }: AnswerParts, { cluster
     const [own, name] = [key.slice(0, slash), key.slice(slash + 1)]
     return (namespace === undefined || own === namespace) && shows(own, name)
   })
-  const { timestamp, pods } = pictures.podSnapshot(cluster, view)
-  const isAsked = (pod: { readonly namespace: string }) => namespace === undefined || pod.namespace === namespace
-  return { ...headOf(asked), series, timestamp, pods: pods.filter(isAsked) }
+  return Members.of({
+    ...headOf(asked),
+    series: new Members(series),
+    timestamp: pictures.timestamp(cluster, 'pods'),
+    pods: new Items(podsOf(pictures.eachPod(cluster, view), namespace)),
+  })
+}
+
+function* podsOf(pods: ReturnType<Pictures['eachPod']>, namespace: string | undefined) {
+  for (const pod of pods) yield namespace === undefined || pod?.namespace === namespace ? pod : undefined
 }
 
 /** Percents of each cluster's totals. */
@@ -77,30 +102,30 @@ export function clustersHistory(
   query: URLSearchParams,
 ) {
   const asked = historyQuery(query, clock.now())
-  const series: Series = Object.fromEntries(
-    clusters.flatMap(({ name }) => {
+  const textOf = timeTexts()
+  function* series(): Generator<Series | undefined> {
+    for (const { name } of clusters) {
       const known = history.find(name, 'cluster', '')
-      const points = known ? pointsOf(known, asked, false) : []
-      return points.length > 0 ? [[name, points]] : []
-    }),
-  )
-  return { ...headOf(asked), series }
+      const points = known ? pointsOf(known, asked, false, textOf) : []
+      yield points.length > 0 ? [name, points] : undefined
+    }
+  }
+  return Members.of({ ...headOf(asked), series: new Members(series()) })
 }
 
-function seriesOf(
+function* seriesOf(
   history: UsageHistory,
   cluster: ClusterState | undefined,
   entity: Entity,
   query: HistoryQuery,
   shows: (key: string) => boolean = () => true,
-): Series {
-  if (!cluster) return {}
-  return Object.fromEntries(
-    history.series(cluster.name, entity).flatMap(([key, series]) => {
-      const points = shows(key) ? pointsOf(series, query, entity === 'pod') : []
-      return points.length > 0 ? [[key, points]] : []
-    }),
-  )
+): Generator<Series | undefined> {
+  if (!cluster) return
+  const textOf = timeTexts()
+  for (const one of history.each(cluster.name, entity, shows)) {
+    const points = one ? pointsOf(one[1], query, entity === 'pod', textOf) : []
+    yield one && points.length > 0 ? [one[0], points] : undefined
+  }
 }
 
 /** A page of clusters, wrapped and not merged. */
@@ -110,11 +135,38 @@ export function fleetSnapshot(
   view: AccessView,
   { kind, next }: { readonly kind: Kind; readonly next: string | undefined },
 ) {
-  const entries = clusters.map((cluster) => [cluster.name, pictures.fleetEntry(cluster, view, kind)] as const)
-  const newest = entries.map(([, { timestamp }]) => timestamp).sort((a, b) => Date.parse(b) - Date.parse(a))[0]
-  return {
-    timestamp: newest ?? new Date(clock.now()).toISOString(),
-    clusters: Object.fromEntries(entries),
-    ...(next !== undefined && { continue: next }),
+  let newest: string | undefined
+  for (const cluster of clusters) {
+    const timestamp = pictures.timestamp(cluster, kind)
+    if (newest === undefined || Date.parse(timestamp) > Date.parse(newest)) newest = timestamp
   }
+  function* each(): Generator<Member> {
+    for (const cluster of clusters) {
+      const list = new Items(pictures.each(cluster, view, kind))
+      yield [cluster.name, Members.of({ ...pictures.fleetHead(cluster, kind), [kind]: list })]
+    }
+  }
+  return Members.of({
+    timestamp: newest ?? new Date(clock.now()).toISOString(),
+    clusters: new Members(each()),
+    ...(next !== undefined && { continue: next }),
+  })
+}
+
+/** Sums of each cluster of a page, and of all of them. */
+export function fleetSummary(
+  { pictures, clock }: AnswerParts,
+  clusters: readonly ClusterState[],
+  view: AccessView,
+  next: string | undefined,
+) {
+  const total = pictures.emptyTotal(view)
+  function* members(): Generator<Member> {
+    yield ['timestamp', rfc3339(clock.now())]
+    yield ['clusters', new Members(pictures.summaries(clusters, view, total))]
+    // By now it holds all of them.
+    yield ['total', total.summary()]
+    if (next !== undefined) yield ['continue', next]
+  }
+  return new Members(members())
 }

@@ -6,7 +6,7 @@ import { WebSocketServer } from 'ws'
 import type { AccessView } from '#access'
 import type { Attention } from '#attention'
 import { type Clock, type ClusterState, FleetError, type MemberReader } from '#model'
-import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics } from '#runtime'
+import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, SlowWriter, Turns } from '#runtime'
 import type { StateReader } from '#state'
 import { rfc3339 } from '../documents.ts'
 import type { Kind } from '../pictures.ts'
@@ -19,16 +19,21 @@ import {
   type AnswerParts,
   clustersHistory,
   fleetSnapshot,
+  fleetSummary,
   forbidden,
   nodeHistory,
   nodesHistory,
   notFound,
   podsHistory,
   Refusal,
+  snapshot,
+  tooManyAnswers,
   unauthorized,
 } from './answers.ts'
 import { isForeign, Origins } from './cors.ts'
+import { jsonPieces } from './json.ts'
 import { type Endpoint, forAdministrators, type Route, routeOf } from './paths.ts'
+import { Places } from './places.ts'
 import { pageOf, type Selection, selected, selectionOf } from './selection.ts'
 import { beginEvents, SseSink } from './sse.ts'
 import { webSocketSink } from './websocket.ts'
@@ -91,6 +96,8 @@ export class MonitorServer implements AsyncDisposable {
   readonly #server: Server
   readonly #origins: Origins
   readonly #tickets: Tickets
+  readonly #turns = new Turns()
+  readonly #places: Places
   readonly #sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false })
   readonly #requests
 
@@ -98,6 +105,7 @@ export class MonitorServer implements AsyncDisposable {
     this.#options = options
     this.#origins = new Origins(options.corsOrigins)
     this.#tickets = new Tickets({ ...options.tickets, clock: options.clock })
+    this.#places = new Places(options.clock)
     const { tls, maxConnections, logger, metrics } = options
     const times = { ...CONNECTION_TIMES, requestTimeout: 15_000 }
     this.#server = tls ? createTlsServer({ ...times, ...tls, minVersion: 'TLSv1.2' }) : createServer(times)
@@ -143,13 +151,15 @@ export class MonitorServer implements AsyncDisposable {
   async #answer(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): Promise<void> {
     const headers = this.#origins.headers(request.headers.origin)
     response.on('close', () => this.#log(request, response.statusCode))
+    response.on('error', () => response.destroy())
     try {
       if (request.method === 'OPTIONS') return void response.writeHead(200, { ...headers, 'content-length': 0 }).end()
       await this.#respond(request, response, { headers, upgrade })
     } catch (error) {
       const refusal = error instanceof Refusal ? error : this.#unexpected(request, error)
       if (response.headersSent) return void response.destroy()
-      text(response, refusal.status, refusal.message, headers)
+      const { status, message, retryAfterSeconds: seconds } = refusal
+      text(response, status, message, { ...headers, ...(seconds !== undefined && { 'retry-after': String(seconds) }) })
     }
   }
 
@@ -167,8 +177,8 @@ export class MonitorServer implements AsyncDisposable {
       if (!upgrade || request.headers['sec-websocket-version'] !== '13') throw new Refusal(400, 'bad request')
       return this.#openSocket(request, response, asking, upgrade)
     }
-    if (!route.endpoint.startsWith('sse/')) return json(response, this.#document(asking), headers)
-    this.#openStream(request, response, asking, headers)
+    if (route.endpoint.startsWith('sse/')) return this.#openStream(request, response, asking, headers)
+    await this.#write(request, response, asking, headers)
   }
 
   /** Who asks, and whether there is anything for them. @throws Refusal */
@@ -205,7 +215,30 @@ export class MonitorServer implements AsyncDisposable {
     request.resume()
     const caller = await this.#callerOf(request, new URLSearchParams(), false)
     const { ticket, expiresAt } = await this.#tickets.issue(caller)
-    json(response, { ticket, expiresAt: rfc3339(expiresAt) }, headers, 201)
+    sendJson(response, JSON.stringify({ ticket, expiresAt: rfc3339(expiresAt) }), headers, 201)
+  }
+
+  /** Made in turns; what is more than a piece as its reader takes it. @throws Refusal where too much is asked for at once */
+  async #write({ method }: IncomingMessage, response: ServerResponse, asking: Asking, headers: Headers): Promise<void> {
+    const gone = new AbortController()
+    const { signal } = gone
+    response.on('close', () => gone.abort())
+    const writer = new SlowWriter(response, { clock: this.#options.clock, turns: this.#turns, signal })
+    const texts = jsonPieces(this.#document(asking))
+    const { text: first, isLast } = await writer.gather(texts)
+    if (isLast) return sendJson(response, first, headers)
+    if (method === 'HEAD') return void response.writeHead(200, { ...headers, ...JSON_HEADERS }).end()
+    const { userId } = asking.caller
+    if (!(await this.#places.take(userId, signal))) {
+      if (signal.aborted) return
+      throw tooManyAnswers()
+    }
+    try {
+      response.writeHead(200, { ...headers, ...JSON_HEADERS })
+      if ((await writer.put(first)) && (await writer.write(texts))) response.end('\n')
+    } finally {
+      this.#places.giveBack(userId)
+    }
   }
 
   #document({ route, caller, query, view }: Asking): unknown {
@@ -218,9 +251,9 @@ export class MonitorServer implements AsyncDisposable {
     const asked = { cluster, view, caller, query }
     switch (endpoint) {
       case 'cluster-info':
-        return parts.pictures.nodeSnapshot(cluster, view)
+        return snapshot(parts, asked, 'nodes')
       case 'pod-metrics':
-        return parts.pictures.podSnapshot(cluster, view)
+        return snapshot(parts, asked, 'pods')
       case 'api/metrics/nodes':
         return nodesHistory(parts, asked)
       case 'api/metrics/node':
@@ -233,7 +266,7 @@ export class MonitorServer implements AsyncDisposable {
   }
 
   #fleetDocument(endpoint: Endpoint, query: URLSearchParams, view: AccessView): unknown {
-    const { state, pictures } = this.#options
+    const { state } = this.#options
     const all = selected(state.clusters(), view, selectionOf(query, this.#options.members))
     const { clusters, next } = pageOf(all, query)
     for (const { name } of clusters) this.#options.attention?.look(name)
@@ -245,7 +278,7 @@ export class MonitorServer implements AsyncDisposable {
       case 'api/metrics/clusters':
         return clustersHistory(this.#options, clusters, query)
       case 'summary':
-        return { ...pictures.summary(clusters, view), ...(next !== undefined && { continue: next }) }
+        return fleetSummary(this.#options, clusters, view, next)
       default:
         throw notFound()
     }
@@ -372,16 +405,14 @@ function text(response: ServerResponse, status: number, word: string, headers: H
     .end(body)
 }
 
-function json(response: ServerResponse, value: unknown, headers: Headers, status = 200): void {
-  const body = Buffer.from(`${JSON.stringify(value)}\n`)
-  response
-    .writeHead(status, {
-      ...headers,
-      'content-type': 'application/json',
-      'content-length': body.length,
-      // No cache between keeps what was answered to a credential.
-      'cache-control': 'private, no-store',
-      'x-content-type-options': 'nosniff',
-    })
-    .end(body)
+const JSON_HEADERS = {
+  'content-type': 'application/json',
+  // No cache between keeps what was answered to a credential.
+  'cache-control': 'private, no-store',
+  'x-content-type-options': 'nosniff',
+}
+
+function sendJson(response: ServerResponse, document: string, headers: Headers, status = 200): void {
+  const body = Buffer.from(`${document}\n`)
+  response.writeHead(status, { ...headers, ...JSON_HEADERS, 'content-length': body.length }).end(body)
 }

@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ClusterState, systemClock } from '#model'
+import { type Clock, type ClusterState, systemClock } from '#model'
 import { type Logger, Metrics, silentLogger } from '#runtime'
 import type { StateReader } from '#state'
+import { HistoryFiles } from '../history/files.ts'
+import { type NewPoints, UsageHistory } from '../history/history.ts'
 import { Monitor, type MonitorConfig } from '../monitor.ts'
 import { SECRET } from './tokens.ts'
 
@@ -42,22 +44,31 @@ export const config = (more: Partial<MonitorConfig> = {}): MonitorConfig => ({
   ...more,
 })
 
+export interface ServingWords {
+  readonly clock?: Clock
+  /** what was measured before */
+  readonly past?: readonly NewPoints[]
+}
+
 /** A monitor on a free port over a state that the test sets. */
 export async function serving(
   clusters: readonly ClusterState[],
   more: Partial<MonitorConfig> = {},
   logger: Logger = silentLogger,
+  { clock = systemClock, past = [] }: ServingWords = {},
 ) {
   const state = new GivenState(clusters)
   const directory = mkdtempSync(join(tmpdir(), 'monitor-'))
+  const historyDirectory = join(directory, 'history')
+  await keep(past, historyDirectory)
   const metrics = new Metrics({}, { processMetrics: false })
   const monitor = await Monitor.open({
     config: config(more),
     state,
-    historyDirectory: join(directory, 'history'),
+    historyDirectory,
     logger,
     metrics,
-    clock: systemClock,
+    clock,
   })
   return {
     state,
@@ -68,4 +79,14 @@ export async function serving(
       rmSync(directory, { recursive: true, force: true })
     },
   }
+}
+
+async function keep(past: readonly NewPoints[], directory: string): Promise<void> {
+  if (past.length === 0) return
+  const maxBytes = 2 ** 30
+  const history = new UsageHistory({ maxBytes, wants: () => true })
+  for (const points of past) history.replay(points)
+  const options = { directory, history, maxBytes, logger: silentLogger, clock: systemClock }
+  await using files = await HistoryFiles.open(options)
+  await files.copy()
 }
