@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Builds dist/: one bundle for the executable, with the packages it needs, and the web page.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildVersion } from './version.js'
@@ -69,6 +69,7 @@ if (all || what.has('node')) {
   assertLean(result.metafile)
   mkdirSync(join(root, 'dist/node'), { recursive: true })
   writeFileSync(join(root, 'dist/node/meta.json'), JSON.stringify(result.metafile))
+  writeFileSync(join(root, 'dist/node/licenses.txt'), licensesOf(Object.keys(result.metafile.inputs)))
 }
 
 if ((all || what.has('web')) && existsSync(join(root, 'web/vite.config.ts'))) {
@@ -82,6 +83,18 @@ if ((all || what.has('web')) && existsSync(join(root, 'web/vite.config.ts'))) {
     },
   )
   if (vite.status !== 0) process.exit(vite.status ?? 1)
+}
+
+/** The licences of the packages in a bundle, which they ask to be handed on with. */
+function licensesOf(inputs) {
+  const folders = new Set(inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []))
+  const texts = [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+    const files = readdirSync(join(root, folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
+    const text = files.map((file) => readFileSync(join(root, folder, file), 'utf8').trim()).join('\n\n')
+    return `${name} ${version} (${license})\n\n${text}`
+  })
+  return `${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
 }
 
 /**
