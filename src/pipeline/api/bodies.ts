@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { constants, crc32, deflateRawSync, gzip as gzipCallback } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
+import type { Steps } from './turns.ts'
 
 const gzip = promisify(gzipCallback)
 
@@ -15,11 +16,36 @@ export interface Body {
 
 export const textBody = (text: string): Body => bufferBody(Buffer.from(text))
 
-export function bufferBody(plain: Buffer): Body {
+/** What lies between two steps is written at once, letters. */
+const PIECE = 2 ** 16
+
+/** Of a long text, step by step. */
+export function* bodySteps(texts: Iterable<string>): Steps<Body> {
+  const pieces: Buffer[] = []
+  const hash = createHash('sha1')
+  let text = ''
+  const put = () => {
+    const piece = Buffer.from(text)
+    hash.update(piece)
+    pieces.push(piece)
+    text = ''
+  }
+  for (const one of texts) {
+    text += one
+    if (text.length >= PIECE) put()
+    yield
+  }
+  put()
+  return bodyOf(Buffer.concat(pieces), hash.digest('base64url'))
+}
+
+export const bufferBody = (plain: Buffer): Body => bodyOf(plain, createHash('sha1').update(plain).digest('base64url'))
+
+function bodyOf(plain: Buffer, etag: string): Body {
   let packed: Promise<Buffer> | undefined
   return {
     plain,
-    etag: createHash('sha1').update(plain).digest('base64url'),
+    etag,
     gzipped: () => {
       packed ??= gzip(plain, { level: 5 })
       return packed

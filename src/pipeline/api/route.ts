@@ -3,6 +3,7 @@ import type { Access, AccessView, Principal } from '#access'
 import type { Attention } from '#attention'
 import type { ParamsOf, QueryOf, RouteContract, Access as WhoMayCall } from '#http'
 import { type Clock, type ClusterState, invariant } from '#model'
+import type { Turns } from '#runtime'
 import type { StateReader } from '#state'
 import { type Body, type BodyCache, type Origin, textBody } from './bodies.ts'
 import type { ClusterSets } from './cluster-sets.ts'
@@ -30,6 +31,7 @@ export interface Parts {
   readonly types: VisibleTypes
   readonly sets: ClusterSets
   readonly bodies: BodyCache
+  readonly turns: Turns
   readonly clock: Clock
   /** told whenever what a cluster uses is shown to somebody; absent: how often it is read does not hang on that */
   readonly attention?: Pick<Attention, 'look'>

@@ -1,4 +1,5 @@
 import { type Chunk, type Column, type Health, invariant, type JsonValue, type ScalarValue, sizeOf } from '#model'
+import { sortedSteps } from '#runtime'
 import type { Best } from './best.ts'
 import { ChunkMemo, isKept } from './chunk-memo.ts'
 import type { ChunkRows, MatchingTable } from './matching.ts'
@@ -288,7 +289,7 @@ export class RowOrder {
   }
 
   /** All rows of these parts, by number. */
-  sorted(parts: Iterable<Part>): readonly number[] {
+  *sorted(parts: Iterable<Part>): Steps<readonly number[]> {
     const all: Position[] = []
     const rows = new Uint16Array(512)
     for (const { number, chunk, start, rows: set } of parts) {
@@ -298,8 +299,10 @@ export class RowOrder {
         const row = rows[i] as number
         all.push({ value: column.valueAt(chunk, row), at: start + row })
       }
+      yield
     }
-    return all.sort((left, right) => this.compare(left, right)).map(({ at }) => at)
+    const sorted = yield* sortedSteps(all, (left, right) => this.compare(left, right))
+    return sorted.map(({ at }) => at)
   }
 
   cursorOf(at: number): string {

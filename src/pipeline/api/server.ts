@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { openStream, openStreamSocket, type Access as Rule, storeText, warningOf } from '#http'
 import { SignInFailedError } from '#identity'
-import { boundConnections, CONNECTION_TIMES } from '#runtime'
+import { boundConnections, CONNECTION_TIMES, Turns } from '#runtime'
 import { Admission } from './admission.ts'
 import { auditEntry, auditEntryOfAct, isChange } from './audit-entry.ts'
 import { BodyCache } from './bodies.ts'
@@ -64,7 +64,17 @@ export function apiServer(options: ApiOptions): ApiServer {
   const types = new VisibleTypes(options.catalog, views, [registries, ...members])
   const { attention } = options
   const sets = new ClusterSets(options.members?.members)
-  const parts: Parts = { state, access, views, types, sets, bodies, clock, ...(attention && { attention }) }
+  const parts: Parts = {
+    state,
+    access,
+    views,
+    types,
+    sets,
+    bodies,
+    turns: new Turns(),
+    clock,
+    ...(attention && { attention }),
+  }
   const pages = new Pages(options.webRoot)
   const measures = measurements(options, bodies)
   const sockets = new StreamSockets(crossOrigin)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { Turns } from '#runtime'
 import { atOnce, inTurns, type Steps } from './turns.ts'
 
 function* countTo(most: number, seen: (count: number) => void): Steps<number> {
@@ -19,6 +20,7 @@ describe('steps', () => {
     expect(
       await inTurns(
         countTo(5, () => undefined),
+        new Turns(),
         never,
       ),
     ).toBe(5)
@@ -27,14 +29,18 @@ describe('steps', () => {
   it('let others have their turn', async () => {
     let count = 0
     let seenAt = 0
-    setImmediate(() => {
-      seenAt = count
-    })
+    // The first turn begins with the next look at what came.
+    setImmediate(() =>
+      setImmediate(() => {
+        seenAt = count
+      }),
+    )
     await inTurns(
       countTo(20, (at) => {
         count = at
         busyFor(3)
       }),
+      new Turns(),
       never,
     )
     expect(seenAt).toBeGreaterThan(0)
@@ -49,6 +55,7 @@ describe('steps', () => {
         last = at
         if (at === 3) gone.abort()
       }),
+      new Turns(),
       gone.signal,
     )
     expect(answer).toBeUndefined()
@@ -59,6 +66,6 @@ describe('steps', () => {
     const failing = countTo(3, () => {
       throw new Error('no')
     })
-    await expect(inTurns(failing, never)).rejects.toThrow('no')
+    await expect(inTurns(failing, new Turns(), never)).rejects.toThrow('no')
   })
 })

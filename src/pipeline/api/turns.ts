@@ -1,3 +1,5 @@
+import type { Turns } from '#runtime'
+
 /*
  * Work over many chunks is written as steps: a generator that yields where it may be interrupted. Whoever must not wait runs them at
  * once, a route in turns.
@@ -5,9 +7,6 @@
 
 /** Work that yields now and then, and returns what it was for. */
 export type Steps<T> = Generator<void, T>
-
-/** Others wait no longer than this for their turn, ms; a step of the work comes on top. */
-const TURN_MS = 10
 
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
@@ -18,16 +17,18 @@ export function atOnce<T>(steps: Steps<T>): T {
 
 /**
  * Gives way to what else waits after every turn.
+ * @param turns shared by all whose work is long
  * @returns undefined where the signal is aborted before the work is done
  */
-export async function inTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T | undefined> {
+export async function inTurns<T>(steps: Steps<T>, turns: Turns, signal: AbortSignal): Promise<T | undefined> {
   for (;;) {
-    const began = performance.now()
-    do {
-      const { done, value } = steps.next()
-      if (done) return value
-    } while (performance.now() - began < TURN_MS)
-    await new Promise<void>((resolve) => setImmediate(resolve))
+    const step = await turns.take((until) => {
+      for (;;) {
+        const step = steps.next()
+        if (step.done || performance.now() >= until) return step
+      }
+    })
+    if (step.done) return step.value
     if (signal.aborted) return undefined
   }
 }

@@ -51,11 +51,13 @@ const pageOfRows = (type: VisibleType, asked: Parameters<typeof pageOf>[1]) => {
 }
 const orderedPlaces = (type: VisibleType, asked: RowsQuery) => orderedRows([type], asked).map(({ place }) => place)
 const rowsCsv = (type: VisibleType, places: readonly number[], headings: 'fields' | 'labels' = 'fields') =>
-  csvOf(
-    places.map((place) => ({ type, place })),
-    type.source,
-    { headings },
-  )
+  [
+    ...csvOf(
+      places.map((place) => ({ type, place })),
+      type.source,
+      { headings },
+    ),
+  ].join('')
 
 const text = fc.constantFrom('a', 'b', 'ab', 'B', '-', '')
 const value: fc.Arbitrary<ScalarValue> = fc.oneof(

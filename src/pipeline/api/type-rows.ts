@@ -127,11 +127,15 @@ function* partsOf(tables: readonly MatchingTable[]): Generator<Part> {
 }
 
 /** All of them in order. @throws RefusedError `invalid_parameter` */
-export function orderedRows(types: readonly VisibleType[], query: RowsQuery): readonly Located[] {
+export const orderedRows = (types: readonly VisibleType[], query: RowsQuery): readonly Located[] =>
+  atOnce(orderedSteps(types, query))
+
+/** The same, step by step. */
+export function* orderedSteps(types: readonly VisibleType[], query: RowsQuery): Steps<readonly Located[]> {
   const { sort = 'cluster', order = 'asc' } = query
   const all = new RowOrder(types, sort, order)
-  const { tables, total } = atOnce(matching(types, query))
-  const found = all.isNatural ? firstLying(tables, total, order, undefined) : all.sorted(partsOf(tables))
+  const { tables, total } = yield* matching(types, query)
+  const found = all.isNatural ? firstLying(tables, total, order, undefined) : yield* all.sorted(partsOf(tables))
   return found.map((at) => locatedIn(types, at))
 }
 
@@ -159,7 +163,8 @@ export interface CsvOptions {
   readonly isFleet?: boolean
 }
 
-export function rowsCsv(rows: readonly Located[], source: RowKind, options: CsvOptions = {}): string {
+/** Line by line, with their ends. */
+export function* rowsCsv(rows: readonly Located[], source: RowKind, options: CsvOptions = {}): Generator<string> {
   const { headings = 'fields', columns: only, isFleet = false } = options
   const chosen = source.columns.filter(({ name }) => only === undefined || only.includes(name))
   const readers = new Map<VisibleType, readonly Column[]>()
@@ -169,7 +174,7 @@ export function rowsCsv(rows: readonly Located[], source: RowKind, options: CsvO
     titles.unshift('cluster')
     titles.push('observed_at')
   }
-  const lines = [titles.map(csvCell).join(',')]
+  yield `${titles.map(csvCell).join(',')}\r\n`
   for (const { type, place } of rows) {
     let columns = readers.get(type)
     if (!columns) {
@@ -180,9 +185,8 @@ export function rowsCsv(rows: readonly Located[], source: RowKind, options: CsvO
       }
       readers.set(type, columns)
     }
-    lines.push(columns.map((read) => csvCell(read(place))).join(','))
+    yield `${columns.map((read) => csvCell(read(place))).join(',')}\r\n`
   }
-  return `${lines.join('\r\n')}\r\n`
 }
 
 type Columns = RowKind['columns']

@@ -31,4 +31,5 @@ export {
 export { type LogDamage, openLog, type SegmentLogOptions as LogOptions } from './segment-log/segment-log.ts'
 export { writeShared } from './shared-body.ts'
 export { type Piece, SlowWriter, type SlowWriterOptions } from './slow-writer.ts'
+export { sortedSteps } from './sorted-steps.ts'
 export { Turns } from './turns.ts'

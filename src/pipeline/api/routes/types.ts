@@ -13,7 +13,7 @@ import {
 import type { RowKind } from '#metricsource'
 import type { ClusterState } from '#model'
 import { isFleetKind } from '#resources'
-import { type Body, textBody } from '../bodies.ts'
+import { type Body, bodySteps, textBody } from '../bodies.ts'
 import { requireSets, withSetOfRows } from '../cluster-sets.ts'
 import { RefusedError, typeNotFound } from '../problem.ts'
 import {
@@ -34,7 +34,7 @@ import {
 import { type GroupsQuery, groupSteps } from '../row-groups.ts'
 import { RowLinks, referenceOf } from '../row-links.ts'
 import { inTurns, type Steps } from '../turns.ts'
-import { type Located, orderedRows, type PageQuery, pageSteps, rowsCsv } from '../type-rows.ts'
+import { type CsvOptions, type Located, orderedSteps, type PageQuery, pageSteps, rowsCsv } from '../type-rows.ts'
 import { partOnCluster, sourceView, typeOnCluster, typeView } from '../type-views.ts'
 import type { VisibleCluster } from '../views.ts'
 import { rowsStaleAt, type VisibleType, type VisibleTypes } from '../visible-types.ts'
@@ -72,7 +72,7 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
   )
 
   route(app, parts, listCustomRows, async (call) => {
-    const { request, reply, params, query, now } = call
+    const { request, params, query, now } = call
     const accessView = accessViewOf(request)
     const cluster = visibleCluster(parts, accessView, params.name)
     const type = visibleType(
@@ -84,10 +84,8 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
       query.source,
     )
     if (wantsCsv(request, query.format)) {
-      const body = textBody(rowsCsv(orderedRows([type], query), type.source, query))
-      reply.header('content-disposition', `attachment; filename="${fileName(params.name, params.type)}.csv"`)
-      await sendBody(request, reply, body, 'text/csv; charset=utf-8')
-      return 'sent'
+      const csv = csvBody(orderedSteps([type], query), type.source, query)
+      return sendCsv(parts, call, csv, fileName(params.name, params.type))
     }
     lookAt(parts, accessView, type)
     const text = () => kindPage(types, accessView, type, query, now)
@@ -95,7 +93,7 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
   })
 
   route(app, parts, listFleetRows, async (call) => {
-    const { request, reply, params, query, now } = call
+    const { request, params, query, now } = call
     const asked = { ...query, type: params.type }
     const ordered = { sort: 'cluster', ...query }
     if (!wantsCsv(request, query.format))
@@ -111,12 +109,10 @@ export function typeRoutes(app: FastifyInstance, parts: Parts): void {
     const accessView = accessViewOf(request)
     const clusters = visibleClusters(parts, accessView)
     const kind = kindFor(parts, accessView, clusters, asked)
-    const rows = orderedRows(seenOn(parts, accessView, clusters, asked), withSetOfRows(kind, ordered))
+    const on = seenOn(parts, accessView, clusters, asked)
     if (!kind) throw noSuchType(parts, params.type)
-    reply.header('content-disposition', `attachment; filename="${fileName(params.type)}.csv"`)
-    const body = textBody(rowsCsv(rows, kind, { ...query, isFleet: true }))
-    await sendBody(request, reply, body, 'text/csv; charset=utf-8')
-    return 'sent'
+    const csv = csvBody(orderedSteps(on, withSetOfRows(kind, ordered)), kind, { ...query, isFleet: true })
+    return sendCsv(parts, call, csv, fileName(params.type))
   })
 
   route(app, parts, groupFleetRows, (call) =>
@@ -329,7 +325,7 @@ export async function fleetOfTypes(
   const clusters = visibleClusters(parts, accessView)
   const made = encode(accessView, clusters)
   const gone = goneSignal(reply)
-  const body = 'plain' in made ? made : await inTurns(made, gone)
+  const body = 'plain' in made ? made : await inTurns(made, parts.turns, gone)
   if (!body) return nobodyWaits(reply)
   const { validUntil } = originOf(tag, clusters, accessView, now)
   const turnsAt = Math.min(parts.types.fleetTurnsAt(now), turnOf(parts, clusters, now))
@@ -365,13 +361,25 @@ export async function typeBody(
   const known = parts.bodies.get(key, cluster.state, now)
   if (known) return { body: known }
   const made = encode()
-  const text = typeof made === 'string' ? made : await inTurns(made, goneSignal(reply))
+  const text = typeof made === 'string' ? made : await inTurns(made, parts.turns, goneSignal(reply))
   if (text === undefined) return nobodyWaits(reply)
   const body = textBody(text)
   const { validUntil } = originOf(cluster.state, [cluster], accessView, now)
   const turn = type.staleAt > now ? type.staleAt : Number.POSITIVE_INFINITY
   parts.bodies.set(key, { tag: cluster.state, validUntil: Math.min(validUntil, turn) }, body)
   return { body }
+}
+
+function* csvBody(rows: Steps<readonly Located[]>, kind: RowKind, options: CsvOptions): Steps<Body> {
+  return yield* bodySteps(rowsCsv(yield* rows, kind, options))
+}
+
+async function sendCsv({ turns }: Parts, { request, reply }: AnyCall, csv: Steps<Body>, name: string): Promise<Answer> {
+  const body = await inTurns(csv, turns, goneSignal(reply))
+  if (!body) return nobodyWaits(reply)
+  reply.header('content-disposition', `attachment; filename="${name}.csv"`)
+  await sendBody(request, reply, body, 'text/csv; charset=utf-8')
+  return 'sent'
 }
 
 export const wantsCsv = ({ headers }: FastifyRequest, format: 'json' | 'csv' | undefined): boolean =>

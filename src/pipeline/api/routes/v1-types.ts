@@ -5,7 +5,7 @@ import type { RowKind } from '#metricsource'
 import { type ClusterState, documentText, documentTime, type Table } from '#model'
 import { RefusedError } from '../problem.ts'
 import { accessViewOf, type Parts, route, visibleCluster, visibleClusters } from '../route.ts'
-import { orderedRows } from '../type-rows.ts'
+import { orderedSteps } from '../type-rows.ts'
 import { type SeenSource, seenSource, sourceView } from '../type-views.ts'
 import { byText } from '../views.ts'
 import type { VisibleType } from '../visible-types.ts'
@@ -45,11 +45,11 @@ export function v1TypeRoutes(
     requireDeclared(parts)
     requireGrant(accessView, [cluster.state], params.type)
     const type = visibleType(parts, accessView, cluster.state, types.declaredAs(params.type), params.type)
-    return typeBody(parts, v1CustomResources, call, accessView, type, cluster, () => {
+    return typeBody(parts, v1CustomResources, call, accessView, type, cluster, function* () {
       const sort = sortOf(query.sort_by)
       const order = query.sort_order === 'desc' && sort !== undefined ? 'desc' : 'asc'
       const { namespace } = query
-      const ordered = orderedRows([type], {
+      const ordered = yield* orderedSteps([type], {
         order,
         ...(sort !== undefined && { sort }),
         ...(namespace && { namespace }),

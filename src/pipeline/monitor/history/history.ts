@@ -1,4 +1,5 @@
 import type { ClusterState } from '#model'
+import { sortedSteps } from '#runtime'
 import { NODE_USAGE, nodeDocuments, POD_USAGE, podDocuments } from '../documents.ts'
 import { Sums } from '../sums.ts'
 import { LONGEST_SPAN_MS, Series, type Values } from './series.ts'
@@ -27,9 +28,6 @@ export interface NewPoints {
 const UNSEEN_MS = 600_000
 /** Beside its numbers a series is about so large, bytes. */
 const SERIES_BYTES = 1200
-
-/** Takes less than a millisecond. */
-const SORTED_AT_ONCE = 1000
 
 const ENTITIES: readonly Entity[] = ['cluster', 'node', 'pod']
 
@@ -90,7 +88,7 @@ export class UsageHistory {
       if (wants(one[0])) wanted.push(one)
       yield
     }
-    yield* yield* sorted(wanted, ([a], [b]) => (a < b ? -1 : 1))
+    yield* yield* sortedSteps(wanted, ([a], [b]) => (a < b ? -1 : 1))
   }
 
   find(cluster: string, entity: Entity, name: string): Series | undefined {
@@ -209,21 +207,4 @@ export class UsageHistory {
     this.#clusters.set(cluster, made)
     return made
   }
-}
-
-/** Sorts in steps. */
-function* sorted<T>(all: readonly T[], compare: (a: T, b: T) => number): Generator<undefined, readonly T[]> {
-  yield
-  if (all.length <= SORTED_AT_ONCE) return all.toSorted(compare)
-  const middle = all.length >> 1
-  const left = yield* sorted(all.slice(0, middle), compare)
-  const right = yield* sorted(all.slice(middle), compare)
-  const merged: T[] = []
-  for (let [l, r] = [0, 0]; merged.length < all.length; ) {
-    if (merged.length % SORTED_AT_ONCE === 0) yield
-    const [a, b] = [left[l], right[r]]
-    if (b === undefined || (a !== undefined && compare(a, b) <= 0)) [merged[l + r], l] = [a as T, l + 1]
-    else [merged[l + r], r] = [b, r + 1]
-  }
-  return merged
 }
