@@ -245,9 +245,9 @@ function seriesOf({ cluster, scope, metrics, keys }: HistoryQuestion, answer: Ra
 
 /**
  * One row per time and thing, one column per metric, and in the last whether the numbers were made up for the demonstration; RFC 4180.
- * An empty cell is "not known".
+ * An empty cell is "not known". Line by line, with their ends.
  */
-export function historyCsv({ metrics, series, spans, step }: HistoryView): string {
+export function* historyCsv({ metrics, series, spans, step }: HistoryView): Generator<string> {
   const madeUp = spans.filter(({ kind }) => kind === 'simulated')
   const isSimulated = (at: number) => madeUp.some(({ from, to }) => from < (at + step) * 1000 && to >= at * 1000)
   const names = metrics.map(({ name }) => name)
@@ -258,15 +258,14 @@ export function historyCsv({ metrics, series, spans, step }: HistoryView): strin
     const columns = rows.get(thing) ?? new Map()
     rows.set(thing, columns.set(metric, points))
   }
-  const lines = [['time', ...labels, ...names, 'simulated'].join(',')]
+  yield `${['time', ...labels, ...names, 'simulated'].join(',')}\r\n`
   for (const [thing, columns] of rows) {
     const [first] = columns.values()
     for (const [index, [at]] of (first ?? []).entries()) {
       const cells = names.map((name) => columns.get(name)?.[index]?.[1] ?? '')
-      lines.push([new Date(at * 1000).toISOString(), thing, ...cells, isSimulated(at)].join(','))
+      yield `${[new Date(at * 1000).toISOString(), thing, ...cells, isSimulated(at)].join(',')}\r\n`
     }
   }
-  return `${lines.join('\r\n')}\r\n`
 }
 
 /** Encoded answers, each asked for once at a time and kept, where it is to be, as long as its last point can hardly have moved. */

@@ -20,7 +20,9 @@ export function atOnce<T>(steps: Steps<T>): T {
  * @param turns shared by all whose work is long
  * @returns undefined where the signal is aborted before the work is done
  */
-export async function inTurns<T>(steps: Steps<T>, turns: Turns, signal: AbortSignal): Promise<T | undefined> {
+export async function inTurns<T>(steps: Steps<T>, turns: Turns, signal: AbortSignal): Promise<T | undefined>
+export async function inTurns<T>(steps: Steps<T>, turns: Turns): Promise<T>
+export async function inTurns<T>(steps: Steps<T>, turns: Turns, signal?: AbortSignal): Promise<T | undefined> {
   for (;;) {
     const step = await turns.take((until) => {
       for (;;) {
@@ -29,6 +31,6 @@ export async function inTurns<T>(steps: Steps<T>, turns: Turns, signal: AbortSig
       }
     })
     if (step.done) return step.value
-    if (signal.aborted) return undefined
+    if (signal?.aborted) return undefined
   }
 }

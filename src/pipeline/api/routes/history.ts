@@ -3,7 +3,7 @@ import type { HistoryStore } from '#history'
 import { getHistory, typeHistory, v1ClusterHistory, v1NodeHistory } from '#http'
 import type { AggregationInfo } from '#metricsource'
 import { type MetricScope, seconds } from '#model'
-import { textBody } from '../bodies.ts'
+import { bodySteps } from '../bodies.ts'
 import {
   HistoryBodies,
   type HistoryQuestion,
@@ -21,6 +21,7 @@ import {
 } from '../history.ts'
 import { nodeNotFound, RefusedError } from '../problem.ts'
 import { type Answer, type AnyCall, accessViewOf, type Parts, route, sendBody, visibleCluster } from '../route.ts'
+import { inTurns } from '../turns.ts'
 import type { ApiOptions } from '../types.ts'
 import { byText, type VisibleCluster } from '../views.ts'
 import type { VisibleType } from '../visible-types.ts'
@@ -90,7 +91,9 @@ export function historyRoutes(
     const key = JSON.stringify([csv, fingerprint, cluster, scope, metrics, keys, window, intervalMs, late, filling])
     const body = await bodies.get(key, now, Math.min(keepMs(window.stepMs), validUntil - now), async () => {
       const view = await historyView(store, question)
-      const body = textBody(csv ? historyCsv(view) : `${JSON.stringify(view)}\n`)
+      const text = csv ? historyCsv(view) : [`${JSON.stringify(view)}\n`]
+      // Others may wait for the same: it is made to its end.
+      const body = await inTurns(bodySteps(text), parts.turns)
       return { body, isKept: hasNumbers(view) }
     })
     if (!csv) return { body }
