@@ -128,10 +128,7 @@ export class DialingOriginal implements AsyncDisposable {
   /** The CPU that is requested on its only node is the number of the batch. */
   push(): void {
     this.#heard()
-    if (this.#collector.status) {
-      void this.#collector[Symbol.asyncDispose]()
-      this.#collector = this.#dial()
-    }
+    if (this.#collector.status) this.dialAnew()
     const number = ++this.#pushed
     const node = {
       name: 'old-1',
@@ -146,6 +143,12 @@ export class DialingOriginal implements AsyncDisposable {
       nodeMetrics: [node],
       clusterInfo: { apiUrl: '', version: 'v1.27.3', platform: 'Kubernetes' },
     })
+  }
+
+  dialAnew(): void {
+    this.#heard()
+    void this.#collector[Symbol.asyncDispose]()
+    this.#collector = this.#dial()
   }
 
   /** Looks at what was acknowledged since. */
