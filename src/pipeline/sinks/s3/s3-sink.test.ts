@@ -295,6 +295,19 @@ describe('bad luck with a store', () => {
     expect([...store.objects.values()].map(String)).toEqual(['theirs'])
   })
 
+  it.each([
+    { ...KEYS, secretAccessKey: 'a secret\nof two lines' },
+    { ...KEYS, accessKeyID: 'schlüssel' },
+  ])('that would be asked with a key that is none is not asked', async (credentials) => {
+    const store = await aWeakStore()
+    const opening = opened(`http://127.0.0.1:${store.port}/shop`, { credentials })
+    await expect(opening).rejects.toMatchObject({
+      errorClass: 'terminal',
+      message: expect.stringMatching(/^(secretAccessKey|accessKeyID) of the Secret has a space/),
+    })
+    expect(store.requests).toEqual([])
+  })
+
   it('that passes is not noticed', async () => {
     const store = await aWeakStore((_, response, count) => {
       if (count % 2 === 0) return false
