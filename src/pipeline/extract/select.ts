@@ -118,7 +118,10 @@ function ruleTest(
 
 const selects = (selector: LabelSelector, labels: Labels): boolean => selectsLabels(selector, labels)
 
-/** What fails is no match; what was stopped is none and no other. Secrets are out of its sight too: whether an object has a row would else tell of them. */
+/**
+ * What fails is no match; of what was stopped it is not known. Secrets are out of its sight too: whether an object has a row would
+ * else tell of them.
+ */
 function compilePredicate(text: string, isSecret: boolean): (object: Fields) => Choice {
   const expressions = new Expressions()
   const compiled = expressions.compile(text)

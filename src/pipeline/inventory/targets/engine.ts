@@ -101,7 +101,8 @@ const MISTAKES: ReadonlySet<Degradation['reason']> = new Set(['TargetInvalid', '
 
 /**
  * Targets that run: what is declared becomes watches, and what those bring becomes rows. One watch for each kind, whatever number of
- * targets wants it; but what a namespace wants whose targets once used up their time is read apart, so that nobody waits for its lists. What a scope denies, what is deleted and what is not chosen any more loses its rows; what cannot be read keeps them.
+ * targets wants it; but what a namespace wants whose targets once used up their time is read apart, so that nobody waits for its
+ * lists. What a scope denies, what is deleted and what is not chosen any more loses its rows; what cannot be read keeps them.
  */
 export class TargetEngine {
   readonly #options: TargetEngineOptions
