@@ -1,7 +1,7 @@
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream'
 import { errors, type NatsConnection } from '@nats-io/transport-node'
 import { type Clock, FleetError, seconds } from '#model'
-import { connectNats, type NatsConfig, type NatsServer } from '#nats'
+import { connectNats, NATS_ANSWERS_WITHIN_MS, type NatsConfig, type NatsServer } from '#nats'
 import { OutboundGuard } from '#outbound'
 import { Listeners, type Logger } from '#runtime'
 import { Report } from './report.ts'
@@ -30,8 +30,6 @@ export interface LinkOptions {
 const RETRY_MS = seconds(2)
 /** Between two looks at a stream that is not as it should be. */
 const LOOK_AGAIN_MS = seconds(10)
-/** A ping, of a server that is there. */
-const ANSWERS_WITHIN_MS = seconds(2)
 /** Of a server that does not say it. */
 const USUAL_MAX_BYTES = 2 ** 20
 
@@ -142,7 +140,10 @@ export class NatsLink {
       () => answered.abort(),
       () => undefined,
     )
-    await Promise.race([pong, this.#options.clock.sleep(ANSWERS_WITHIN_MS, AbortSignal.any([signal, answered.signal]))])
+    await Promise.race([
+      pong,
+      this.#options.clock.sleep(NATS_ANSWERS_WITHIN_MS, AbortSignal.any([signal, answered.signal])),
+    ])
     return answered.signal.aborted
   }
 

@@ -10,6 +10,7 @@ import { type ClusterState, systemClock, Table } from '#model'
 import { type NatsConfig, parseNatsCreds, parseNatsServers } from '#nats'
 import { type Logger, Metrics } from '#runtime'
 import { natsPrograms, startNats, type TestNats } from '../../platform/nats/testing/nats-server.ts'
+import { slowWay } from '../../platform/nats/testing/slow-way.ts'
 import { freePort } from '../../platform/runtime/testing/free-port.ts'
 import { TestAuthority } from '../ingest/stream/test/certificates.ts'
 import { eventually } from '../state/test/redis-server.ts'
@@ -242,6 +243,19 @@ describe.each(natsPrograms)('publishing to $name', { timeout: 3 * SLOW_MS }, (pr
     // One of each subject was on its way.
     expect(late.length).toBeLessThanOrEqual(2)
     expect(lines.warnings().length).toBeLessThanOrEqual(3)
+  })
+
+  test('stays connected to a server that answers late, and publishes there', async () => {
+    const nats = await server()
+    await using way = await slowWay(nats.port)
+    const { publisher, count } = aPublisher(natsAt(way.port), new TestState().with(west))
+    await eventually('it publishes', async () => (await count('published_total')) >= 2, SLOW_MS)
+    way.delayMs = 2600
+    await eventually('ticks wait', async () => (await count('dropped_total', { reason: 'replaced' })) >= 20, SLOW_MS)
+    const published = await count('published_total')
+    await eventually('it publishes on', async () => (await count('published_total')) >= published + 4, SLOW_MS)
+    expect([way.taken, await count('connected'), await count('failed_total')]).toEqual([1, 1, 0])
+    await publisher[Symbol.asyncDispose]()
   })
 
   test('says that it may not publish', async () => {

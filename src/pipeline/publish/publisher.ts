@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { errors, headers } from '@nats-io/transport-node'
 import { type Clock, type ClusterName, FleetError, seconds, systemClock } from '#model'
-import { isUntaken, type NatsConfig, subjectToken } from '#nats'
+import { isUntaken, NATS_ANSWERS_WITHIN_MS, type NatsConfig, subjectToken } from '#nats'
 import type { Logger, Metrics } from '#runtime'
 import type { StateReader } from '#state'
 import { NatsLink, type Session } from './link.ts'
@@ -37,7 +37,6 @@ export interface PublisherOptions {
 const MAX_PART_BYTES = 512 * 1024
 /** Of a message beside its content. */
 const HEADER_BYTES = 1024
-const ACK_TIMEOUT_MS = seconds(5)
 /** Clusters whose acknowledgements are awaited at once. */
 const SENDERS = 8
 const KINDS: readonly EventKind[] = ['metrics', 'pods']
@@ -226,7 +225,7 @@ export class ClusterPublisher implements AsyncDisposable {
     const why = isUntaken(error)
       ? `no stream takes it: ${STREAM} is looked at, and made anew where it is missing`
       : error instanceof errors.TimeoutError
-        ? `nobody acknowledges it within ${ACK_TIMEOUT_MS / 1000} s: the server hangs, or no stream takes it`
+        ? `nobody acknowledges it within ${NATS_ANSWERS_WITHIN_MS / 1000} s: the server hangs, or no stream takes it`
         : FleetError.from(error).message
     this.#publishing.failing(`what is published on ${subject} is not kept (${why})`)
     this.#link.lookAgain()
@@ -247,7 +246,7 @@ async function publishParts(
     own.set('snapshot', parts[0]?.eventId ?? '')
     // Another hub may need another number of parts: those are other messages.
     const msgID = parts.length === 1 ? tickId : `${tickId}.${i + 1}/${parts.length}`
-    await jetstream.publish(subject, bytes, { msgID, headers: own, timeout: ACK_TIMEOUT_MS })
+    await jetstream.publish(subject, bytes, { msgID, headers: own, timeout: NATS_ANSWERS_WITHIN_MS })
   }
 }
 

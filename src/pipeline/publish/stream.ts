@@ -9,8 +9,8 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
-import { FleetError, minutes, seconds } from '#model'
-import { coversSubject } from '#nats'
+import { FleetError, minutes } from '#model'
+import { coversSubject, NATS_ANSWERS_WITHIN_MS } from '#nats'
 
 /** Where events are kept, by the name that consumers of the original know. */
 export const STREAM = 'CLUSTER'
@@ -28,7 +28,6 @@ const MADE = {
   max_age: 7 * 24 * minutes(60) * 1e6, // nanoseconds
 } satisfies Partial<StreamConfig>
 
-const TIMEOUT_MS = seconds(10)
 /** of the server: a subject is a part of another stream already */
 const OVERLAP = 10065
 
@@ -46,7 +45,7 @@ export interface StreamFacts {
  * @throws nothing of the server's: what it answers is a fault; where it does not answer, that of the library
  */
 export async function ensureStream(nc: NatsConnection, subjects: readonly string[]): Promise<StreamFacts> {
-  const manager = await jetstreamManager(nc, { checkAPI: false, timeout: TIMEOUT_MS })
+  const manager = await jetstreamManager(nc, { checkAPI: false, timeout: NATS_ANSWERS_WITHIN_MS })
   let config: StreamConfig
   try {
     config = await found(manager)

@@ -13,7 +13,10 @@ import { seconds } from '#model'
 import { type OutboundGuard, withBoundedSockets } from '#outbound'
 import type { NatsAccess, NatsCredentials, NatsServer } from './config.ts'
 
-const CONNECT_TIMEOUT_MS = seconds(5)
+/** A server that answers within this, ms, is there, however slow the way to it: to a ping, a message or JetStream alike. */
+export const NATS_ANSWERS_WITHIN_MS = seconds(10)
+/** First the server says who it is, then it answers. */
+const CONNECT_TIMEOUT_MS = 2 * NATS_ANSWERS_WITHIN_MS
 /** A server that does not answer three of them is gone. */
 const PING_EVERY_MS = seconds(10)
 const NAME = 'clusterpulse'

@@ -12,6 +12,6 @@ export {
   parseNatsCreds,
   parseNatsServers,
 } from './config.ts'
-export { connectNats } from './connection.ts'
+export { connectNats, NATS_ANSWERS_WITHIN_MS } from './connection.ts'
 export { coversSubject, subjectToken } from './subjects.ts'
 export { isUntaken } from './untaken.ts'

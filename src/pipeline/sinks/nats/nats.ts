@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { headers } from '@nats-io/transport-node'
-import { seconds } from '#model'
-import { isUntaken } from '#nats'
+import { isUntaken, NATS_ANSWERS_WITHIN_MS } from '#nats'
 import { eventFacts } from '../events/headers.ts'
 import { type HeldSnapshot, heldAfter, keyOf, knownBy } from '../events/held.ts'
 import { type EventMessage, eventMessages, tombstone } from '../events/messages.ts'
@@ -23,7 +22,6 @@ import { isWrongLast, natsSinkError } from './errors.ts'
 import { type NatsPlan, natsPlan } from './plan.ts'
 import { type NatsSession, openSession } from './session.ts'
 
-const ACK_TIMEOUT_MS = seconds(10)
 /** Others who write on the same subject at the same time are waited for so often. */
 const RACES = 5
 
@@ -166,7 +164,7 @@ class NatsSink implements Sink {
       const put = (msgID: string) =>
         session.client
           .publish(subject, message.body, {
-            ...{ msgID, headers: own, timeout: ACK_TIMEOUT_MS },
+            ...{ msgID, headers: own, timeout: NATS_ANSWERS_WITHIN_MS },
             ...(this.#plan.isOwnSubject && { expect: { lastSubjectSequence: sequence } }),
           })
           .catch((error: unknown) => Promise.reject(isUntaken(error) ? this.#untaken(subject, error) : error))

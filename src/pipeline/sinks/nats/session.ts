@@ -1,12 +1,10 @@
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
-import { seconds } from '#model'
-import { connectNats } from '#nats'
+import { connectNats, NATS_ANSWERS_WITHIN_MS } from '#nats'
 import type { OutboundGuard } from '#outbound'
 import type { NatsPlan } from './plan.ts'
 import { type StreamFacts, streamFacts } from './stream.ts'
 
-const API_TIMEOUT_MS = seconds(10)
 /** Of a server that does not say it. */
 const USUAL_MAX_BYTES = 2 ** 20
 
@@ -24,7 +22,7 @@ export interface NatsSession {
 export async function openSession(plan: NatsPlan, guard: OutboundGuard, signal: AbortSignal): Promise<NatsSession> {
   const connection = await firstOf(plan, guard, signal)
   try {
-    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: API_TIMEOUT_MS })
+    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: NATS_ANSWERS_WITHIN_MS })
     const stream = await streamFacts(manager, plan)
     const said: unknown = connection.info?.max_payload // by the server, which may say anything
     const maxBytes = Math.min(
