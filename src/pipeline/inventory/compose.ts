@@ -38,6 +38,8 @@ export interface Snapshot {
   readonly isComplete: boolean
   /** targets that keep it from being complete */
   readonly waitsFor: readonly TargetKey[]
+  /** something is in the way of one of them; else they are being read */
+  readonly isHindered: boolean
   readonly itemCount: number
   /** SHA-256 over the hashes of the rows in canonical order: equal for equal rows, made when it is first asked for */
   readonly checksum: string
@@ -52,18 +54,23 @@ export interface Snapshot {
 export function compose(store: RowStore, composition: Composition): Snapshot {
   const lists: (readonly PackedRow[])[] = []
   const waitsFor: TargetKey[] = []
+  let isHindered = false
   for (const key of composition.targets) {
     const state = store.state(key)
-    if (state.kind === 'rows') lists.push(state.rows)
+    if (state.kind === 'rows') {
+      lists.push(state.rows)
+      isHindered ||= state.isHindered
+    }
     if (state.kind === 'unknown' || (state.kind === 'rows' && !state.isComplete)) waitsFor.push(key)
   }
-  return new ComposedSnapshot(store.sequence, composition, lists, waitsFor)
+  return new ComposedSnapshot(store.sequence, composition, lists, { waitsFor, isHindered })
 }
 
 class ComposedSnapshot implements Snapshot {
   readonly sequence: number
   readonly composition: string
   readonly waitsFor: readonly TargetKey[]
+  readonly isHindered: boolean
   readonly #of: Composition
   readonly #lists: readonly (readonly PackedRow[])[]
   #summary: { readonly itemCount: number; readonly checksum: string } | undefined
@@ -73,11 +80,12 @@ class ComposedSnapshot implements Snapshot {
     sequence: number,
     of: Composition,
     lists: readonly (readonly PackedRow[])[],
-    waitsFor: readonly TargetKey[],
+    { waitsFor, isHindered }: Pick<Snapshot, 'waitsFor' | 'isHindered'>,
   ) {
     this.sequence = sequence
     this.composition = compositionText(of)
     this.waitsFor = waitsFor
+    this.isHindered = isHindered
     this.#of = of
     this.#lists = lists
   }

@@ -253,6 +253,48 @@ for (const { title, skip, open } of clusters) {
       expect(one.namesOf(WRITING)).toEqual(['a', 'b'])
     })
 
+    onEmbedded('say the same over a restart that reads all soon, what they wait for where it does not', async () => {
+      const one = new MemoryPlace()
+      const first = await anAgent({ one })
+      await aDatabase('one')
+      await anInventory()
+      first.rows().put([aRow('a')])
+      first.rows().setComplete(true)
+      await expect.poll(() => stateOf('Ready')).toBe('True/Exported')
+      await first.stop()
+
+      const { epoch = 0 } = await statusOf()
+      const second = await anAgent({ one })
+      await expect.poll(async () => (await statusOf()).epoch ?? 0).toBeGreaterThan(epoch)
+      const { metadata } = (await read(inventories, 'apps')) as KubeObject
+      second.rows().put([aRow('a')])
+      const inventory = second.engine.controllers.find(({ name }) => name === 'inventories')
+      for (let look = 0; look < 10; look++) {
+        inventory?.enqueue({ name: 'apps', namespace: NAMESPACE })
+        await expect.poll(() => inventory?.load, { interval: 1 }).toMatchObject({ running: 0 })
+      }
+      expect((await read(inventories, 'apps'))?.metadata.resourceVersion).toBe(metadata.resourceVersion)
+      // It may not be read any more: that is told at once.
+      const refusedAt = Date.now()
+      second.rows().setComplete(false, true)
+      await expect.poll(() => stateOf('Ready')).toBe('False/TargetDegraded')
+      expect(Date.now() - refusedAt).toBeLessThan(5_000)
+      second.rows().setComplete(true)
+      await expect.poll(() => stateOf('Ready')).toBe('True/UpToDate')
+      await second.stop()
+
+      const clock = hurried(5)
+      const third = await anAgent({ one }, {}, { clock, steady: clock })
+      third.rows().put([aRow('a')])
+      await expect.poll(() => stateOf('Ready')).toBe('Unknown/Reading')
+      const { conditions = [] } = await statusOf()
+      expect(conditions.find(({ type }) => type === 'Ready')?.message).toMatch(/^waits for the targets pods; /)
+      expect([await stateOf('Degraded'), await stateOf('Complete')]).toEqual(['False/Reading', 'False/Collecting'])
+      third.rows().setComplete(true)
+      await expect.poll(() => stateOf('Ready')).toBe('True/UpToDate')
+      expect(one.attempts).toBe(1)
+    })
+
     onEmbedded('are exported soon after their sink answers again, however long it was away', async () => {
       const one = new MemoryPlace()
       one.trouble = 'transient'

@@ -12,6 +12,7 @@ import type { Composition } from '../compose.ts'
 import type { SinkDirectory } from '../declared/sink-directory.ts'
 import type { InventoryInformers } from '../objects.ts'
 import { placeText, type SinkPlace } from '../sink-place.ts'
+import { isBeingRead } from '../status/inventory-conditions.ts'
 import {
   type InventoryStatus,
   inventoryStatus,
@@ -55,12 +56,14 @@ const isUnseen = ({ target }: BindingPlan) => target.kind === 'blocked' && targe
 const COUNTS_EVERY_MS = seconds(5)
 /** How often a roll-up without targets looks for some, ms. */
 const TARGETS_AGAIN_MS = seconds(30)
+/** What was said before a start is not taken back while all is read anew, as long as that takes no longer, ms. */
+const READ_WITHIN_MS = seconds(10)
 
 /** Brings inventories of one kind from the API to their bindings, and how those stand back into their statuses. */
 export class InventoryReconciler implements Reconciler {
   readonly name: string
   readonly #options: InventoryReconcilerOptions
-  readonly #runs = new Map<string, { readonly uid: string; readonly run: InventoryRun }>()
+  readonly #runs = new Map<string, { readonly uid: string; readonly run: InventoryRun; readonly since: number }>()
   readonly #writtenAt = new Map<string, number>()
   #isClosed = false
 
@@ -150,17 +153,34 @@ export class InventoryReconciler implements Reconciler {
       ...(blocked && { blocked }),
       bindings: run.bindings.map((binding) => binding.view()),
       ...(snapshot && {
-        rows: { itemCount: snapshot.itemCount, waitsFor: snapshot.waitsFor, wasComplete: run.wasComplete },
+        rows: {
+          itemCount: snapshot.itemCount,
+          waitsFor: snapshot.waitsFor,
+          isHindered: snapshot.isHindered,
+          wasComplete: run.wasComplete,
+        },
       }),
       ...(snapshot &&
         of.isRollUp && { rollUp: { targetCount: composition.targets.length, shards: snapshot.shards() } }),
     }
+    const readMs = this.#readLeftMs(key, object, facts)
+    if (readMs > 0) return againAfter(readMs)
     const laterMs = await this.#say(key, object, facts, signal)
     const waitsForTargets = 'message' in chosen && chosen.isYoung
     if (waitsForTargets) return againAfter(TARGETS_AGAIN_MS)
     const lateMs = lateInMs(facts.bindings, clock.now())
     if (laterMs > 0) return againAfter(Math.min(laterMs, lateMs ?? laterMs))
     return lateMs === undefined ? done : againAfter(lateMs)
+  }
+
+  /** How long it may still be read before that is told, ms; 0: there is something else to tell, or nothing that would be kept. */
+  #readLeftMs(key: ObjectKey, object: AnyInventory, facts: StatusFacts): number {
+    const now = this.#options.clock.now()
+    const { observedGeneration, conditions = [] } = (object.status ?? {}) as InventoryStatus
+    const isSaid = observedGeneration === facts.generation && conditions.some(({ type }) => type === 'Ready')
+    if (!isSaid || !isBeingRead(facts, now)) return 0
+    const elapsedMs = now - (this.#runs.get(keyText(key))?.since ?? 0)
+    return elapsedMs < 0 ? 0 : Math.max(0, READ_WITHIN_MS - elapsedMs)
   }
 
   #faults(object: AnyInventory): readonly Fault[] {
@@ -214,7 +234,7 @@ export class InventoryReconciler implements Reconciler {
       seeds: seedsOf(object.status as InventoryStatus | undefined),
       onChange: () => enqueue(key),
     })
-    this.#runs.set(text, { uid, run })
+    this.#runs.set(text, { uid, run, since: this.#options.clock.now() })
     return run
   }
 

@@ -12,7 +12,13 @@ export interface InventoryFacts {
   readonly blocked?: { readonly reason: string; readonly message: string }
   readonly bindings: readonly BindingView[]
   /** undefined: its rows were not looked at yet */
-  readonly rows?: { readonly itemCount: number; readonly waitsFor: readonly TargetKey[]; readonly wasComplete: boolean }
+  readonly rows?: {
+    readonly itemCount: number
+    readonly waitsFor: readonly TargetKey[]
+    /** something is in the way of one of them */
+    readonly isHindered: boolean
+    readonly wasComplete: boolean
+  }
   /** reason of a roll-up that went well; default that of its exports */
   readonly isRollUp?: boolean
 }
@@ -32,15 +38,25 @@ export function inventoryConditions(facts: InventoryFacts, now: number): readonl
   return [...outcome(facts, failing, now), reachable(bindings, failing), ...completeness(facts)]
 }
 
+/**
+ * Whether all that there is to say is that its rows are read for the first time since the process started, and nothing is known to be
+ * wrong.
+ */
+export function isBeingRead({ isSuspended, blocked, bindings, rows }: InventoryFacts, now: number): boolean {
+  const isQuiet = bindings.every(
+    ({ state, lateAt }) => (state === 'current' || state === 'pending') && (lateAt === undefined || lateAt > now),
+  )
+  return !isSuspended && !blocked && isQuiet && rows !== undefined && isUnread(rows) && !rows.isHindered
+}
+
 function outcome(facts: InventoryFacts, failing: readonly BindingView[], now: number): readonly WantedCondition[] {
   const { bindings, rows } = facts
   const pending = bindings.filter(({ state }) => state === 'pending')
   const waiting = bindings.filter(({ state }) => state === 'waiting')
   const late = bindings.filter(({ lateAt }) => lateAt !== undefined && lateAt <= now)
   if (failing.length === bindings.length) return degraded(reasonOfAll(failing), said(failing))
-  // What earlier starts exported is old by now, whatever stands in the sinks.
-  if (late.length > 0 && rows && !rows.wasComplete && rows.waitsFor.length > 0)
-    return degraded('TargetDegraded', waitsFor(rows))
+  // What earlier starts exported is old by now, or grows old, whatever stands in the sinks.
+  if (rows && isUnread(rows) && (late.length > 0 || rows.isHindered)) return degraded('TargetDegraded', waitsFor(rows))
   if (failing.length > 0) {
     const message = said(failing)
     return [
@@ -55,6 +71,14 @@ function outcome(facts: InventoryFacts, failing: readonly BindingView[], now: nu
       condition('Ready', 'False', 'Progressing', message),
       condition('Synced', 'False', 'Progressing', message),
       condition('Degraded', 'False', 'Progressing', message),
+    ]
+  }
+  if (rows && isUnread(rows)) {
+    const message = waitsFor(rows)
+    return [
+      condition('Ready', 'Unknown', 'Reading', message),
+      condition('Synced', 'True', 'UpToDate', holding(bindings)),
+      condition('Degraded', 'False', 'Reading', message),
     ]
   }
   if (waiting.length > 0) {
@@ -74,9 +98,15 @@ function outcome(facts: InventoryFacts, failing: readonly BindingView[], now: nu
     ]
   }
   const isNew = bindings.some(({ state }) => state === 'exported')
-  const message = `${bindings.length === 1 ? 'its sink holds' : `all ${bindings.length} sinks hold`} what was exported`
-  return ready(facts.isRollUp ? 'RolledUp' : isNew ? 'Exported' : 'UpToDate', message)
+  return ready(facts.isRollUp ? 'RolledUp' : isNew ? 'Exported' : 'UpToDate', holding(bindings))
 }
+
+/** What its sinks hold is of an earlier start, as its targets were not all read since. */
+const isUnread = ({ waitsFor: targets, wasComplete }: NonNullable<InventoryFacts['rows']>): boolean =>
+  !wasComplete && targets.length > 0
+
+const holding = ({ length }: readonly BindingView[]): string =>
+  `${length === 1 ? 'its sink holds' : `all ${length} sinks hold`} what was exported`
 
 function reasonOfAll(failing: readonly BindingView[]): string {
   const [first] = failing

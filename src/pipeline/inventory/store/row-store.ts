@@ -15,6 +15,8 @@ export type TargetState =
       readonly kind: 'rows'
       readonly rows: readonly PackedRow[]
       readonly isComplete: boolean
+      /** it is not complete, and not just being read */
+      readonly isHindered: boolean
       /** when it was complete last, ms since 1970; undefined: it is now, or never was */
       readonly completeUntil?: number
     }
@@ -114,6 +116,7 @@ class Target implements TargetRows {
   readonly #options: TargetOptions
   readonly #rows = new SortedRows()
   #isComplete = false
+  #isHindered = false
   #completeUntil: number | undefined
   #isDropped = false
 
@@ -135,6 +138,7 @@ class Target implements TargetRows {
       kind: 'rows',
       rows: this.#rows.read(),
       isComplete: this.#isComplete,
+      isHindered: this.#isHindered,
       ...(completeUntil !== undefined && { completeUntil }),
     }
   }
@@ -161,10 +165,11 @@ class Target implements TargetRows {
     if (changed && gone.length === 0) this.#options.changed()
   }
 
-  setComplete(isComplete: boolean): void {
-    if (this.#isDropped || this.#isComplete === isComplete) return
+  setComplete(isComplete: boolean, isHindered = false): void {
+    if (this.#isDropped || (this.#isComplete === isComplete && this.#isHindered === isHindered)) return
+    if (this.#isComplete !== isComplete) this.#completeUntil = isComplete ? undefined : this.#options.now()
     this.#isComplete = isComplete
-    this.#completeUntil = isComplete ? undefined : this.#options.now()
+    this.#isHindered = isHindered
     this.#options.next()
     this.#options.changed()
   }

@@ -53,6 +53,8 @@ export interface TargetState {
   readonly isComplete: boolean
   /** its lists are being read for the first time since it is as it is: the number of rows is not known yet */
   readonly isReading: boolean
+  /** since when this process knows it, ms */
+  readonly since: number
   readonly degraded?: Degradation
   /** what may not be listed, a sentence */
   readonly forbidden?: string
@@ -245,6 +247,7 @@ class RunningTarget {
   readonly key: TargetKey
   state: TargetState | undefined
   readonly #options: TargetEngineOptions
+  readonly #since: number
   #rows: TargetRows | undefined
   #isDropped = false
   /** form of which all was read once: what is read again, such as for a namespace more, does not take that back */
@@ -259,6 +262,7 @@ class RunningTarget {
   constructor(key: TargetKey, options: TargetEngineOptions) {
     this.key = key
     this.#options = options
+    this.#since = options.clock.now()
   }
 
   get interests(): readonly { readonly kind: CompiledKind; readonly interest: Interest }[] {
@@ -318,7 +322,9 @@ class RunningTarget {
     const before = this.state
     const now = this.#looked(watchOf)
     this.state = now
-    if (this.#plan.reads) this.#rows?.setComplete(now.isComplete)
+    const isHindered = now.degraded !== undefined || now.forbidden !== undefined
+    if (this.#plan.reads) this.#rows?.setComplete(now.isComplete, isHindered)
+    else if (!this.#isDropped) this.#options.rows.target(this.key).setComplete(false, true)
     return !isDeepStrictEqual(before, now)
   }
 
@@ -334,6 +340,7 @@ class RunningTarget {
     const lastFailure = held.map((rows) => rows.lastFailure).find((one) => one !== undefined)
     const base = {
       generation: this.#generation,
+      since: this.#since,
       matchedNamespaces: plan.matched ?? [],
       effectiveNamespaces: plan.reads ? plan.effective : [],
       activeRules: this.#rules,

@@ -11,6 +11,8 @@ import { differsInCountOnly, statusOf, troubleOf } from './status.ts'
 
 /** A number that changes all the time is written no more often. */
 const COUNT_EVERY_MS = seconds(10)
+/** What was said before a start is not taken back while all is read anew, as long as that takes no longer, ms. */
+const READ_WITHIN_MS = seconds(10)
 
 interface AnyTarget {
   readonly metadata: KubeObject['metadata']
@@ -81,6 +83,8 @@ export class TargetReconciler<T extends AnyTarget & KubeObject> implements Recon
     const { kube, resource, informer, clock } = this.#options
     const before = target.status ?? {}
     const now = clock.now()
+    const readMs = readLeftMs(state, before, now)
+    if (readMs > 0) return againAfter(readMs)
     const status = statusOf(state, before, { isOfCluster, now })
     if (isDeepStrictEqual(status, before)) return done
     const text = `${key.namespace ?? ''}/${key.name}`
@@ -103,6 +107,14 @@ export class TargetReconciler<T extends AnyTarget & KubeObject> implements Recon
     if (said) await this.#options.recorder.say(object, said, signal)
     return done
   }
+}
+
+/** How long it may still be read before that is told, ms; 0: there is something else to tell, or nothing that would be kept. */
+function readLeftMs(state: TargetState, before: KollectTargetStatus, now: number): number {
+  const { isReading, degraded, forbidden, since, generation } = state
+  const isSaid = before.observedGeneration === generation && before.conditions?.some(({ type }) => type === 'Ready')
+  if (!isSaid || !isReading || degraded || forbidden !== undefined || now < since) return 0
+  return Math.max(0, READ_WITHIN_MS - (now - since))
 }
 
 /** What is worth an event: that something came in the way, or went out of it. */

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Condition } from '#controller'
-import type { KubeObject, Resource } from '#kube'
+import { KubeError, type KubeObject, type Resource } from '#kube'
 import { statusOf, troubleOf } from './status.ts'
 import {
   aProfile,
@@ -49,6 +49,11 @@ const run = async (more: Parameters<TestCluster['run']>[0] = {}): Promise<Runnin
   return running
 }
 const target = (name = 'settings') => cluster.get('KollectTarget', name, 'shop')
+/** What is watched may not be listed. */
+async function* refused(onTrouble: (error: Error) => void, signal: AbortSignal): AsyncGenerator<never> {
+  onTrouble(new KubeError('forbidden', 'configmaps may not be listed'))
+  await new Promise((resolve) => signal.addEventListener('abort', resolve))
+}
 const expectDegraded = (reason: string) =>
   expect.poll(async () => conditionOf(await target(), 'Degraded')).toBe(`True/${reason}`)
 
@@ -223,13 +228,45 @@ describe('a target that runs', () => {
       await cluster.remove({ ...object, kind: 'KollectProfile' })
     const second = await run()
     await expectDegraded('ProfileNotFound')
-    expect(second.rows.state({ namespace: 'shop', name: 'settings' }).kind).toBe('unknown')
+    expect(second.rows.state({ namespace: 'shop', name: 'settings' })).toMatchObject({
+      ...{ kind: 'rows', rows: [], isComplete: false, isHindered: true },
+    })
     expect((await target())?.status).toMatchObject({ collectedCount: 2 })
+  })
+
+  it('that is well says the same over a restart, and that it is refused at once where it is', async () => {
+    await cluster.apply(aTarget())
+    const first = await run()
+    await expect.poll(async () => (await target())?.status).toMatchObject({ collectedCount: 2 })
+    await expect.poll(async () => conditionOf(await target(), 'Ready')).toBe('True/Collecting')
+    const before = (await target())?.metadata.resourceVersion
+    await first.stop()
+    const second = await run()
+    await expectRows(second, ['shop/a=on', 'shop/b=on'])
+    // What is written of it later comes after whatever was to be written at the start.
+    await cluster.apply(configMap('d'))
+    await expectRows(second, ['shop/a=on', 'shop/b=on', 'shop/d=on'])
+    expect((await target())?.metadata.resourceVersion).toBe(before)
+    await second.stop()
+
+    const kube = new Proxy(cluster.kube, {
+      get: (of, field) => {
+        const value: unknown = Reflect.get(of, field)
+        if (field !== 'watch') return typeof value === 'function' ? value.bind(of) : value
+        return (_: unknown, { onTrouble, signal }: { onTrouble(error: Error): void; signal: AbortSignal }) =>
+          refused(onTrouble, signal)
+      },
+    })
+    const third = await run({ kube })
+    await expect.poll(async () => conditionOf(await target(), 'Synced')).toBe('False/ScopeForbidden')
+    expect(third.rows.state({ namespace: 'shop', name: 'settings' })).toMatchObject({
+      ...{ rows: [], isComplete: false, isHindered: true },
+    })
   })
 
   it('is over what was in its way once all is read, and not before', () => {
     const [of, now] = [{ isOfCluster: false }, 0]
-    const state = { ...{ generation: 1, isComplete: false, isReading: true, activeRules: 1, failures: 0 } }
+    const state = { ...{ generation: 1, since: 0, isComplete: false, isReading: true, activeRules: 1, failures: 0 } }
     const none = { matchedNamespaces: [], effectiveNamespaces: [] }
     const degraded = { reason: 'ProfileNotFound' as const, message: 'there is none' }
     const ill = statusOf({ ...state, ...none, degraded }, {}, { ...of, now })
