@@ -41,8 +41,11 @@ export function learnNames(names: ReadonlyMap<string, Names>): void {
   for (const [key, of] of names) known.set(key, of)
 }
 
-const isSame = (some: readonly string[], others: readonly string[]): boolean =>
-  some.length === others.length && some.every((one, at) => one === others[at])
+function isSame<T>(some: ArrayLike<T>, others: ArrayLike<T>): boolean {
+  if (some.length !== others.length) return false
+  for (let at = 0; at < some.length; at++) if (some[at] !== others[at]) return false
+  return true
+}
 
 export function unpack(text: PackedRow): ShownRow {
   const packed: unknown = JSON.parse(text)
@@ -70,19 +73,71 @@ export function lookedAt(text: PackedRow): ShownRow {
   return row
 }
 
-/** Rows that were packed as they came, in their order. */
+/** Rows that were packed as they came, in their order: as bytes, which the garbage collector does not look into, and which a worker gives away. */
 export interface PackedRows {
   readonly length: number
-  readonly ids: readonly string[]
-  readonly texts: readonly PackedRow[]
+  /** as JSON: `idsOf` */
+  readonly ids: Uint8Array<ArrayBuffer>
+  readonly texts: Texts
   /** what each of them is counted as, by column */
-  readonly groups: Readonly<Record<string, readonly string[]>>
+  readonly groups: Readonly<Record<string, Grouped>>
+}
+
+/** Texts in UTF-8, one after the other: where each ends. */
+interface Texts {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly ends: Uint32Array<ArrayBuffer>
+}
+
+/** `names[of[nth]]` is what the nth is counted as. */
+interface Grouped {
+  readonly names: readonly string[]
+  readonly of: Uint32Array<ArrayBuffer>
 }
 
 /** @param counted columns by whose values they are counted */
 export const packRows = (rows: readonly ShownRow[], counted: readonly string[]): PackedRows => ({
   length: rows.length,
-  ids: rows.map(({ id }) => id),
-  texts: rows.map(pack),
-  groups: Object.fromEntries(counted.map((column) => [column, rows.map((row) => groupOf(column, row))])),
+  ids: encoder.encode(JSON.stringify(rows.map(({ id }) => id))),
+  texts: textsOf(rows.map(pack)),
+  groups: Object.fromEntries(counted.map((column) => [column, groupedBy(column, rows)])),
 })
+
+/** What a worker gives away with them. */
+export const buffersOf = ({ ids, texts, groups }: PackedRows): ArrayBuffer[] =>
+  [ids, texts.bytes, texts.ends, ...Object.values(groups).map(({ of }) => of)].map(({ buffer }) => buffer)
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+/** A character of a text is at most so many bytes. */
+const mostBytes = 3
+
+function textsOf(all: readonly string[]): Texts {
+  const room = new Uint8Array(mostBytes * all.reduce((length, text) => length + text.length, 0))
+  let end = 0
+  const ends = Uint32Array.from(all, (text) => {
+    end += encoder.encodeInto(text, room.subarray(end)).written
+    return end
+  })
+  return { bytes: room.slice(0, end), ends }
+}
+
+export const textAt = ({ bytes, ends }: Texts, nth: number): string =>
+  decoder.decode(bytes.subarray(ends[nth - 1] ?? 0, ends[nth]))
+
+/** Read as JSON they are strings of their own; each of those that a decoder makes is one more thing outside that the collector has to visit. */
+export const idsOf = ({ ids }: PackedRows): readonly string[] => JSON.parse(decoder.decode(ids)) as string[] // as they were packed
+
+export const haveSameIds = (some: PackedRows, others: PackedRows): boolean =>
+  some.length === others.length && isSame(some.ids, others.ids)
+
+function groupedBy(column: string, rows: readonly ShownRow[]): Grouped {
+  const places = new Map<string, number>()
+  const of = Uint32Array.from(rows, (row) => {
+    const group = groupOf(column, row)
+    const place = places.get(group) ?? places.size
+    places.set(group, place)
+    return place
+  })
+  return { names: [...places.keys()], of }
+}

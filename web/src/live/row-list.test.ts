@@ -59,8 +59,9 @@ describe('RowList', () => {
     fc.assert(
       fc.property(fc.array(some, { maxLength: 6 }), some, fc.constantFrom(0, 2, 99), (others, was, unpacked) => {
         const before = RowList.builder({ unpacked }).build().with(rowsOf(was))
-        // Most often the rows before come again, wholly or up to somewhere.
-        for (const parts of [others, [was, ...others], [was.slice(0, 3)]]) {
+        // Most often the rows before come again: wholly, up to somewhere, or as many others.
+        const next = was.map(([id, x]) => [ids[(ids.indexOf(id) + 1) % ids.length] ?? id, x] as const)
+        for (const parts of [others, [was, ...others], [was.slice(0, 3)], [next]]) {
           const built = RowList.builder({ unpacked, counted: ['status'], before })
           parts.forEach((part, nth) => {
             built.add(nth % 2 === 0 ? packRows(rowsOf(part), ['status']) : rowsOf(part))
@@ -126,6 +127,25 @@ describe('a long RowList', () => {
     expect(parse).not.toHaveBeenCalled()
   })
 
+  it('reads no ids again where they are the same, and knows each row by its own where they are not', () => {
+    const rows = longRows()
+    const packed = (some: readonly ShownRow[], before?: RowList) => {
+      const built = RowList.builder({ counted: ['status'], ...(before && { before }) })
+      for (let from = 0; from < some.length; from += 1000)
+        built.add(packRows(some.slice(from, from + 1000), ['status']))
+      return built
+    }
+    const before = packed(rows).build()
+    const parse = unpacking()
+    const anew = packed(longRows(1), before)
+    // What is not packed is unpacked; nothing else is.
+    expect(parse).toHaveBeenCalledTimes(unpackedRows)
+    expect(anew.build().get('r15000')).toEqual(rows[15_000])
+    const turned = packed([...rows.slice(0, 9000), ...rows.slice(9000).toReversed()], before).build()
+    expect(turned.get('r15000')).toEqual(rows[15_000])
+    expect([...turned.slice(9000, 9002)].map(({ id }) => id)).toEqual(['r19999', 'r19998'])
+  })
+
   it('has the same order when it is read anew and its rows are in their places, and another one when they are not', () => {
     const list = long(longRows())
     expect(long(longRows(1), list).order).toBe(list.order)
@@ -134,13 +154,13 @@ describe('a long RowList', () => {
   })
 
   it('unpacks of those behind the first what is looked at, and gives the very same row as long as it says the same', () => {
-    const list = long(longRows())
+    const [list, anew] = [long(longRows()), long(longRows(1))]
     const parse = unpacking()
     expect(list.slice(0, unpackedRows)).toHaveLength(unpackedRows)
     expect(parse).not.toHaveBeenCalled()
     const seen = list.slice(9000, 9060)
     expect(parse).toHaveBeenCalledTimes(60)
-    for (const again of [list, list.ledBy(told), list.ledBy(told.toReversed()), long(longRows(1))])
+    for (const again of [list, list.ledBy(told), list.ledBy(told.toReversed()), anew])
       again.slice(9000, 9060).forEach((each, at) => {
         expect(each).toBe(seen[at])
       })
