@@ -23,7 +23,10 @@ export type Taken = readonly [Reduced, Outcome | undefined]
 /** So many rows are handed over at once; others get their turn in between. */
 const CHUNK = 1000
 
-/** The rows of one target that come of one kind, and which of its objects have none. Keeps keys only. */
+/**
+ * The rows of one target that come of one kind, and which of its objects have none. Keeps keys only. Before an object that is there loses
+ * its row, the rows are said to be incomplete: whoever composes an inventory in this moment takes it for no deletion.
+ */
 export class KindRows {
   readonly #key: TargetKey
   readonly #rows: TargetRows
@@ -61,6 +64,7 @@ export class KindRows {
       this.#rows.put([outcome.row])
       return true
     }
+    if (outcome) this.#rows.setComplete(false, true)
     this.#remove([uid])
     if (outcome) this.#failures.add({ uid, namespace, message: outcome.failure ?? this.space.noRoom })
     return outcome?.row === undefined
@@ -111,6 +115,7 @@ export class KindRows {
       }
     }
     if (chunk.length > 0) await hand()
+    if (failed.length + uncounted > 0) this.#rows.setComplete(false, true)
     const isThere = (of: string) => namespace === undefined || of === namespace
     const gone = [...this.#places.values()].filter((one) => isThere(one.namespace) && !present.has(one.uid))
     this.#remove(gone.map(({ uid }) => uid))

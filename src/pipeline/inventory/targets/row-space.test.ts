@@ -57,6 +57,52 @@ it('is never more than it may be, and none when all is gone, whatever comes and 
   )
 })
 
+it('has no complete rows without that of an object that is there, not for a moment, whatever fails or has no room', async () => {
+  const one = fc.record({ uid: fc.nat(5), letters: fc.nat(3000), fails: fc.boolean() })
+  const step = fc.oneof(fc.record({ take: one }), fc.record({ gone: fc.nat(5) }), fc.record({ all: fc.array(one) }))
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+      const present = new Set<string>()
+      const kept = () => {
+        const state = store.state(key)
+        return state.kind === 'rows' ? state : { rows: [], isComplete: false }
+      }
+      let had: readonly string[] = []
+      const lost: string[] = []
+      const store: RowStore = new RowStore(() => {
+        const { rows, isComplete } = kept()
+        const uids = new Set(rows.map(({ uid }) => uid))
+        if (isComplete) lost.push(...had.filter((uid) => present.has(uid) && !uids.has(uid)))
+      })
+      const target = store.target(key)
+      const rows = new KindRows(key, target, new RowSpace(5000))
+      const taken = ({ uid, letters, fails }: { uid: number; letters: number; fails: boolean }) => {
+        const row = rowOf(uid, 'x'.repeat(letters))
+        const outcome = fails ? { failure: 'it fails' } : { row, bytes: bytesOfRow(row) }
+        return [{ uid: row.uid, namespace: 'shop', name: row.name }, outcome] as const
+      }
+      for (const one of steps) {
+        if ('take' in one) {
+          present.add(`u${one.take.uid}`)
+          rows.take(taken(one.take))
+        } else if ('gone' in one) {
+          present.delete(`u${one.gone}`)
+          rows.gone(`u${one.gone}`)
+        } else {
+          const last = new Map(one.all.map((object) => [object.uid, object]))
+          present.clear()
+          for (const uid of last.keys()) present.add(`u${uid}`)
+          await rows.replace('shop', [...last.values()].map(taken), async () => undefined)
+        }
+        // As its engine does soon afterwards.
+        target.setComplete(rows.failures === 0)
+        had = kept().rows.map(({ uid }) => uid)
+      }
+      expect(lost).toEqual([])
+    }),
+  )
+})
+
 it('is taken by objects without a row, too; of those that it has no room for there is but the number, and why', async () => {
   const space = new RowSpace(10_000)
   const [one, other] = ['t', 'other'].map(

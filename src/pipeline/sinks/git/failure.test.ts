@@ -9,6 +9,15 @@ it('tells of a full disk of the agent without its places', () => {
   expect(message).not.toContain('/data')
 })
 
+it('tells a full disk of the repository from one of the agent', () => {
+  const said = `remote: fatal: unable to write loose object file: No space left on device
+error: remote unpack failed: unpack-objects abnormal exit
+ ! [remote rejected] HEAD -> main (unpacker error)`
+  const { errorClass, message } = gitFailure(said, { host: 'git.test', port: 443 }, [])
+  expect([errorClass, message]).toEqual(['transient', expect.stringContaining('the disk that the repository is on')])
+  expect(message).not.toContain('agent')
+})
+
 it.each([
   "SSL: certificate subject name (git.test) does not match target host name 's3.test'",
   "SSL: certificate subject name (git.test) does not match target hostname 's3.test'",

@@ -14,6 +14,11 @@ interface Cause {
 /** What git and ssh say in English (LC_ALL=C), the telling ones first. */
 const CAUSES: readonly Cause[] = [
   {
+    is: /^remote: .*(No space left on device|Disk quota exceeded)/m,
+    errorClass: 'transient',
+    sentence: 'the disk that the repository is on is full: whoever runs it must make room there',
+  },
+  {
     // Where it stands on the machine is nothing of the tenant's.
     is: /No space left on device|Disk quota exceeded|unable to write new index file|sha1 file .* write error/,
     errorClass: 'transient',
