@@ -175,4 +175,36 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await expect.poll(() => names(page), patient).toEqual(['carts', 'new', 'stock'])
     await page.locator('main.is-unheard').waitFor({ state: 'detached' })
   })
+
+  it.each([
+    ['rows that the stream tells', '/types/pvc?view=rows', /\/rows\/pvc/, 'Live'],
+    ['what has to be read', '/types', /\/types(\?|$)/, 'Catching up'],
+  ])('never stand as of the past beside "Live" once the network is back: %s', async (_, place, read, until) => {
+    const page = await visits.visit(`${base}${place}`)
+    await page.getByRole('button', { name: /^Connection: Live/ }).waitFor()
+    await page.locator('tbody [data-row-link]').first().waitFor()
+    const port = Number(new URL(base).port)
+    await hub.gateway.stop()
+    await page.locator('main.is-unheard').waitFor()
+    // A look in vain, as one that was under way.
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+    await page.waitForTimeout(1500)
+    await page.evaluate(`(() => {
+      window.saw = []
+      new MutationObserver(() => {
+        const isLive = document.querySelector('.link.is-live') !== null
+        const isOld = document.body.innerText.includes('Not updated.')
+        if (isLive && isOld) window.saw.push(document.querySelector('.link').innerText)
+      }).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true })
+    })()`)
+    Object.assign(hub.gateway, { hold: true, only: read })
+    await hub.gateway.start(port)
+    const chip = (word: string) => page.getByRole('button', { name: new RegExp(`^Connection: ${word}`) })
+    await chip(until).waitFor()
+    await page.waitForTimeout(500)
+    hub.gateway.hold = false
+    await chip('Live').waitFor()
+    await page.getByText('Not updated.').waitFor({ state: 'detached' })
+    expect(await page.evaluate('window.saw')).toEqual([])
+  })
 })

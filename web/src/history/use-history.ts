@@ -70,6 +70,7 @@ export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
   const key = JSON.stringify([subject, query])
   const isLive = range.kind === 'live' && !paused
   const seen = useRef('')
+  const isAsking = useRef(false)
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for subject and query; another attempt asks again
   useEffect(() => {
@@ -91,6 +92,7 @@ export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
     }
     const ask = async () => {
       let isFilling = false
+      isAsking.current = true
       try {
         const view = await askHistory(client, subject, query, asking.signal)
         failures = 0
@@ -109,6 +111,7 @@ export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
             : { state: 'failed', problem },
         )
       }
+      if (!asking.signal.aborted) isAsking.current = false
       if (!(isLive || (isFilling && !paused)) || asking.signal.aborted) return
       const pause = isFilling ? fillingPauseMs : refreshMs(stepMs, intervalMs)
       later(failures === 0 ? pause : backOffMs(failures, pause, 10 * pause))
@@ -128,7 +131,7 @@ export function useHistory(wish: Wish): [shown: Shown, again: () => void] {
     }
   }, [client, store, key, isLive, paused, attempt])
   const again = useCallback(() => setAttempt((count) => count + 1), [])
-  useReturn(shown.state === 'waiting' ? null : shown.problem, again)
+  useReturn(shown.state === 'waiting' ? null : shown.problem, again, () => isAsking.current)
   return [shown, again]
 }
 

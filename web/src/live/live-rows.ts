@@ -47,6 +47,11 @@ export class RowQueries {
     return this.#carried.some((key) => !this.#followed.has(key))
   }
 
+  /** The open stream carries some. */
+  get isCarried(): boolean {
+    return this.#carried.length > 0
+  }
+
   /** A stream is opened with these. */
   carry(): readonly RowsStreamQuery[] {
     const all = [...this.#followed]

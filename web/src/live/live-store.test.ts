@@ -48,6 +48,15 @@ class TestSource extends EventTarget {
   }
 }
 
+/** A stream that says what it is told to. */
+class TestTarget extends EventTarget {
+  readonly readyState = 1
+  close(): void {}
+  say(kind: string, message: object): void {
+    this.dispatchEvent(new MessageEvent(kind, { data: JSON.stringify(message), lastEventId: '' }))
+  }
+}
+
 describe('LiveStore', () => {
   let hub: PageHub
   let gateway: Gateway
@@ -295,6 +304,25 @@ describe('LiveStore', () => {
     )
     expect(gateway.requests.at(-1)).toContain('lastEventId=')
     expect([link(), fleet().clusters.size]).toEqual(['live', 2])
+  })
+
+  it('is live when rows are told as well, not before', async () => {
+    const sources: TestTarget[] = []
+    const openStream = () => {
+      sources.push(new TestTarget())
+      return sources.at(-1) as unknown as EventSource
+    }
+    store = new LiveStore({ client: createClient({ baseUrl: base }), openStream })
+    store.followRows({ type: 'pods', limit: 10 }, () => undefined)
+    store.start()
+    sources.at(-1)?.say('store', { state: 'available', since: null, reason: '' })
+    sources.at(-1)?.say('snapshot', { clusters: [], rows: [], now: 1 })
+    expect(link()).toBe('connecting')
+    sources.at(-1)?.say('synced', { now: 2 })
+    expect(link()).toBe('live')
+    // What is heard later says no less.
+    sources.at(-1)?.say('heartbeat', { now: 3 })
+    expect(link()).toBe('live')
   })
 
   it('rests after a long time hidden, and wakes when shown', async () => {

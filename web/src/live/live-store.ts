@@ -298,16 +298,19 @@ export class LiveStore {
     this.#listen()
     if (message.kind === 'rows' || message.kind === 'rowsChange' || message.kind === 'rowsEnd') {
       this.#rows.take(message)
+      if (this.#live.waitingSince !== null) this.#set({ waitingSince: this.clock.now() })
       return
     }
     if (message.kind === 'access') this.#rows.forget()
     if (message.kind === 'synced') this.#rows.sync()
     const fleet = applyMessage(this.#live.fleet, message)
-    // A stream that resumes sends no snapshot; it lives from the first thing it says about what we hold.
-    const live = fleet.loaded
+    // A stream that resumes sends no snapshot. It lives once it has said what is new of what we hold: rows come last.
+    const isToldAll = this.#rows.isCarried ? message.kind === 'synced' : message.kind !== 'store'
+    const live = fleet.loaded && (isToldAll || this.#live.link.state === 'live')
     this.#set({
       fleet,
       heardAt: this.clock.now(),
+      ...(this.#live.waitingSince !== null && { waitingSince: this.clock.now() }),
       problem: live ? null : this.#live.problem,
       // The same object as long as it says the same: whoever shows it draws nothing.
       link: live && this.#live.link.state !== 'live' ? { state: 'live' } : this.#live.link,

@@ -39,6 +39,23 @@ describe('the registries of a page', () => {
     expect(store.current()).toMatchObject({ registries: [{ name: 'b' }], problem: null })
   })
 
+  it('are asked for again without what hangs', async () => {
+    const signals: AbortSignal[] = []
+    const store = new RegistriesStore({
+      ask: (signal) => {
+        signals.push(signal)
+        return signals.length > 1 ? Promise.resolve(items('a')) : new Promise(() => undefined)
+      },
+    })
+    store.subscribe(() => undefined)
+    expect(store.isAsking).toBe(true)
+    store.again()
+    await vi.advanceTimersByTimeAsync(0)
+    expect([signals[0]?.aborted, store.current().registries, store.isAsking]).toMatchObject([
+      ...[true, [{ name: 'a' }], false],
+    ])
+  })
+
   it('are not asked for while nobody looks', async () => {
     const ask = vi.fn(async () => items('a'))
     let isIdle = true

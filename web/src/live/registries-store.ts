@@ -51,6 +51,16 @@ export class RegistriesStore {
 
   readonly current = (): RegistriesShown => this.#shown
 
+  get isAsking(): boolean {
+    return this.#asking !== undefined
+  }
+
+  /** Asks now, and gives up what is on its way: its connection may be dead. */
+  readonly again = (): void => {
+    this.#stop()
+    this.refresh()
+  }
+
   /** Asks now. What is on its way already is waited for. */
   readonly refresh = (): void => {
     if (this.#asking || this.#listeners.size === 0) return

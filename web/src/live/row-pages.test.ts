@@ -150,6 +150,41 @@ describe('RowPages', () => {
     await settle(() => hub.shown.state === 'failed')
     expect(names()).toEqual([])
   })
+  it('asks again what fails after it was asked for again, and shows no problem of before', async () => {
+    const { hub, pages, names, settle } = aHub(10)
+    hub.delayMs = 200
+    pages.refresh()
+    await settle(() => names().length === 10)
+    hub.refusal = problem(0)
+    pages.refresh()
+    pages.refresh()
+    const problems: unknown[] = []
+    await settle(() => hub.asked.length === 3)
+    hub.refusal = null
+    await settle(() => {
+      if (hub.shown.state === 'here') problems.push(hub.shown.problem)
+      return !pages.isAsking
+    })
+    expect(new Set(problems)).toEqual(new Set([null]))
+    expect(hub.asked).toHaveLength(3)
+  })
+  it('waits for no look that hangs once it is asked for again', async () => {
+    let asked = 0
+    let shown: Paged = { state: 'waiting' }
+    const pages = new RowPages({
+      ask: (_, signal) =>
+        asked++ > 0
+          ? Promise.resolve(anyPage([row('a')], 1, null))
+          : new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      onChange: (paged) => {
+        shown = paged
+      },
+    })
+    pages.refresh()
+    pages.again()
+    await expect.poll(() => shown.state).toBe('here')
+    expect(asked).toBe(2)
+  })
   it('ends with no rows, and not without an end, where a page is empty', async () => {
     const { hub, pages, settle } = aHub(0)
     pages.refresh()

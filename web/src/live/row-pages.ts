@@ -71,7 +71,10 @@ export class RowPages {
   #shown: Paged = { state: 'waiting' }
   #wanted = 1
   #stale = true
-  #running = false
+  /** the look that is on its way */
+  #look: AbortController | undefined
+  /** since it began */
+  #isAskedAgain = false
   /** the refresh that was asked for and waits for its turn */
   #turn: ReturnType<typeof setTimeout> | undefined
   #renewed = { at: Number.NEGATIVE_INFINITY, tookMs: 0 }
@@ -89,7 +92,18 @@ export class RowPages {
 
   refresh(): void {
     this.#stale = true
+    this.#isAskedAgain = true
     void this.#run()
+  }
+
+  /** The same, and does not wait for what is on its way: its connection may be dead. */
+  again(): void {
+    this.#look?.abort()
+    this.refresh()
+  }
+
+  get isAsking(): boolean {
+    return this.#look !== undefined
   }
 
   /** Refreshes; later, where what is loaded takes long to read and was just read: at most a twentieth of the time is spent on it. */
@@ -114,21 +128,23 @@ export class RowPages {
 
   async #run(): Promise<void> {
     const { signal } = this.#asking
-    if (this.#running || signal.aborted) return
-    this.#running = true
-    try {
-      while (!signal.aborted) {
+    if (this.#look) return
+    while (!signal.aborted && (this.#lacks || this.#stale)) {
+      this.#look = new AbortController()
+      this.#isAskedAgain = false
+      try {
         // Whoever scrolls waits for nothing else.
         if (this.#lacks) this.#read = await this.#readOn()
-        else if (this.#stale) await this.#renew()
-        else break
+        else await this.#renew()
         if (!signal.aborted) this.#show()
+      } catch (cause) {
+        // What was asked for again meanwhile is another look, which may be answered.
+        if (this.#isAskedAgain) continue
+        if (!signal.aborted) this.#fail(problemOf(cause))
+        break
       }
-    } catch (cause) {
-      if (!signal.aborted) this.#fail(problemOf(cause))
-    } finally {
-      this.#running = false
     }
+    this.#look = undefined
   }
 
   async #renew(): Promise<void> {
@@ -176,7 +192,9 @@ export class RowPages {
   /** The page behind so many rows. */
   #ask(count: number, cursor?: string): Promise<RowsAnswer> {
     const limit = cursor === undefined ? (this.#options.firstSize ?? firstPageSize) : pageSize - (count % pageSize)
-    return this.#options.ask({ limit, ...(cursor !== undefined && { cursor }) }, this.#asking.signal)
+    const { signal } = this.#asking
+    const either = this.#look ? AbortSignal.any([signal, this.#look.signal]) : signal
+    return this.#options.ask({ limit, ...(cursor !== undefined && { cursor }) }, either)
   }
 
   /** More rows are wanted than are loaded, and there are more. */

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 import type { ApiProblem } from '../contract.ts'
 import { mayKeep, problemOf } from './problem.ts'
 import { useReturn } from './use-return.ts'
@@ -13,13 +13,19 @@ export type Fresh<T> =
 export function useFresh<T>(ask: (signal: AbortSignal) => Promise<T>): [fresh: Fresh<T>, again: () => void] {
   const [fresh, setFresh] = useState<{ ask: unknown; shown: Fresh<T> }>({ ask, shown: { state: 'waiting' } })
   const [attempt, setAttempt] = useState(0)
+  const isAsking = useRef(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt asks again
   useEffect(() => {
     const asking = new AbortController()
+    isAsking.current = true
     ask(asking.signal).then(
-      (value) => setFresh({ ask, shown: { state: 'here', value, problem: null } }),
+      (value) => {
+        if (!asking.signal.aborted) isAsking.current = false
+        setFresh({ ask, shown: { state: 'here', value, problem: null } })
+      },
       (cause: unknown) => {
         if (asking.signal.aborted) return
+        isAsking.current = false
         const problem = problemOf(cause)
         setFresh(({ ask: of, shown }) => ({
           ask,
@@ -34,6 +40,6 @@ export function useFresh<T>(ask: (signal: AbortSignal) => Promise<T>): [fresh: F
   }, [ask, attempt])
   const shown: Fresh<T> = fresh.ask === ask ? fresh.shown : { state: 'waiting' }
   const again = useCallback(() => setAttempt((count) => count + 1), [])
-  useReturn(shown.state === 'waiting' ? null : shown.problem, again)
+  useReturn(shown.state === 'waiting' ? null : shown.problem, again, () => isAsking.current)
   return [shown, again]
 }

@@ -1,6 +1,7 @@
 import { useEffect, useSyncExternalStore } from 'react'
 import { type Hub, useHub, useLive } from './hooks.ts'
 import { type RegistriesShown, RegistriesStore } from './registries-store.ts'
+import { useReturn } from './use-return.ts'
 
 /** An unused page does not keep its session alive by asking: after this long it waits for a key or a pointer. */
 const restMs = 10 * 60_000
@@ -44,5 +45,6 @@ export function useRegistries(): RegistriesShown & { readonly again: () => void 
   const shown = useSyncExternalStore(isOn ? store.subscribe : nobody.subscribe, () =>
     isOn ? store.current() : nobody.shown,
   )
-  return { ...shown, again: store.refresh }
+  useReturn(shown.problem, store.again, () => store.isAsking)
+  return { ...shown, again: store.again }
 }

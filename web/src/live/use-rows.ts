@@ -105,9 +105,12 @@ export function useRows(
     if (isBehind) pages.current?.refreshInTurn()
   }, [isBehind, told])
 
-  const again = useCallback(() => pages.current?.refresh(), [])
-  useReturn(paged.state === 'waiting' ? null : paged.problem, again)
+  const again = useCallback(() => pages.current?.again(), [])
   const isLive = useLive(({ link }) => link.state === 'live') && told?.held.isWhole === true && over?.reaches !== false
+  // What the stream tells whole is of now, whatever became of the last look at it.
+  const isOfNow = isLive && over !== null
+  const problem = paged.state === 'waiting' || isOfNow ? null : paged.problem
+  useReturn(problem, again, () => pages.current?.isAsking === true)
   // What the stream tells is no news of the fleet.
   const watched = useRef<unknown>(undefined)
   useRefresh(
@@ -122,8 +125,10 @@ export function useRows(
     cluster === null ? leastFleetMs : undefined,
   )
   const want = useCallback((count: number) => pages.current?.want(count), [])
-  const now = over?.paged ?? paged
-  return useMemo(() => ({ paged: now, pending, want, again }), [now, pending, want, again])
+  return useMemo(() => {
+    const now = over?.paged ?? paged
+    return { paged: isOfNow && now.state === 'here' ? { ...now, problem: null } : now, pending, want, again }
+  }, [over, paged, isOfNow, pending, want, again])
 }
 
 /** The first rows of a question and no more. Of another question nothing is shown until it is answered. */

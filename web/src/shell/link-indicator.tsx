@@ -5,15 +5,20 @@ import { Age } from '../components/text.tsx'
 import { isWhole } from '../contract.ts'
 import { useAtTime, useHub, useLive } from '../live/hooks.ts'
 import type { Link } from '../live/live-store.ts'
+import { useUnanswered } from '../live/unanswered.ts'
 import { formatSpan } from '../model/format.ts'
 
-/** `behind`: the stream is live, and the hub itself hears nothing new */
-type Shown = Link['state'] | 'behind'
+/**
+ * `behind`: the stream is live, and the hub itself hears nothing new
+ * `returning`: the stream is live again, and not all that is shown
+ */
+type Shown = Link['state'] | 'behind' | 'returning'
 
 const words: Readonly<Record<Shown, string>> = {
   connecting: 'Connecting',
   live: 'Live',
   behind: 'Behind',
+  returning: 'Catching up',
   reconnecting: 'Reconnecting',
   polling: 'Polling',
   offline: 'Offline',
@@ -25,6 +30,7 @@ const sentences: Readonly<Record<Shown, string>> = {
   connecting: 'The stream of changes is being opened.',
   live: 'Changes arrive as they happen.',
   behind: 'The hub answers, and does not hear everything that happens: what is shown may be old.',
+  returning: 'The hub is heard again; what could not be read meanwhile is read now.',
   reconnecting: 'The stream broke off; it is being opened again.',
   polling: 'The stream does not get through; everything is read every 30 s until it does.',
   offline: 'Nothing answers. It is tried again by itself every few seconds.',
@@ -37,7 +43,8 @@ export function LinkIndicator(): ReactNode {
   const { store } = useHub()
   const link = useLive((live) => live.link)
   const isWholeNow = useLive((live) => isWhole(live.fleet.store))
-  const shown: Shown = link.state === 'live' && !isWholeNow ? 'behind' : link.state
+  const isUnanswered = useUnanswered()
+  const shown: Shown = link.state !== 'live' ? link.state : !isWholeNow ? 'behind' : isUnanswered ? 'returning' : 'live'
   const heardAt = useLive((live) => live.heardAt)
   // While live only a growing silence is worth a number: heartbeats come every 5 s.
   const age = useAtTime((now) =>
