@@ -118,6 +118,9 @@ function ruleTest(
 
 const selects = (selector: LabelSelector, labels: Labels): boolean => selectsLabels(selector, labels)
 
+/** One for all: it has one object at a time. */
+let scrubberOfPolicies: Scrubber | undefined
+
 /**
  * What fails is no match; of what was stopped it is not known. Secrets are out of its sight too: whether an object has a row would
  * else tell of them.
@@ -126,7 +129,8 @@ function compilePredicate(text: string, isSecret: boolean): (object: Fields) => 
   const expressions = new Expressions()
   const compiled = expressions.compile(text)
   if (typeof compiled === 'string') return () => false
-  const scrubber = new Scrubber()
+  scrubberOfPolicies ??= new Scrubber()
+  const scrubber = scrubberOfPolicies
   return (object) => {
     scrubber.enter(object, isSecret)
     try {

@@ -464,3 +464,22 @@ describe('a name', () => {
     '',
   ])('%s is not', (name) => expect(names.has(name)).toBe(false))
 })
+
+it('looks through a long text once, for however many that take it, and through another one anew', () => {
+  const words = 'aaaa bbbb '.repeat(100_000)
+  const cpuMs = (work: () => unknown) => {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000
+  }
+  const clean = (text: string, more: readonly string[] = []) => new TextCleaner(more).clean(text, (value) => value)
+  const once = cpuMs(() => expect(clean(`${words}1`)).toBe(`${words}1`))
+  const again = cpuMs(() => {
+    for (let i = 0; i < 20; i++) clean(`${words}1`)
+  })
+  expect(again).toBeLessThan(Math.max(10, once * 3))
+  expect(clean(`${words}1 tint=blue`, ['tint'])).not.toContain('blue')
+  expect(clean(`${words}1 tint=blue`)).toContain('blue')
+  expect(clean(`${words}1 tint=blue`, ['tint'])).not.toContain('blue')
+})

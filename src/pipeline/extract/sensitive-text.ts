@@ -100,6 +100,38 @@ const IN_LINE: Place = { column: 0, isKey: false, isInFlow: true }
 
 type Span = readonly [start: number, end: number]
 
+/** Texts from this length on are remembered, and so many letters of them in all. */
+const LONG_TEXT = 16_384
+const MAX_REMEMBERED = 2 ** 22
+
+/** Long texts lately seen in which nothing is secret: the attributes and profiles that take one look through it once. */
+class HarmlessTexts {
+  /** by the text, what was looked for in it */
+  readonly #known = new Map<string, Set<string>>()
+  #letters = 0
+
+  has(text: string, { source }: RegExp): boolean {
+    return text.length >= LONG_TEXT && this.#known.get(text)?.has(source) === true
+  }
+
+  add(text: string, { source }: RegExp): void {
+    if (text.length < LONG_TEXT) return
+    const sources = this.#known.get(text)
+    if (sources) {
+      sources.add(source)
+      return
+    }
+    this.#letters += text.length
+    if (this.#letters > MAX_REMEMBERED) {
+      this.#known.clear()
+      this.#letters = text.length
+    }
+    this.#known.set(text, new Set([source]))
+  }
+}
+
+const harmless = new HarmlessTexts()
+
 /** Takes secrets out of texts of whatever format. */
 export class TextCleaner {
   readonly #suspect: RegExp
@@ -157,9 +189,12 @@ export class TextCleaner {
    * @param scrub for values of documents; what it leaves as it is, it returns itself
    */
   clean(text: string, scrub: (value: object) => unknown, nested = 0): string {
-    if (text.length < SHORTEST_TEXT) return text
+    if (text.length < SHORTEST_TEXT || harmless.has(text, this.#suspect)) return text
     const isSuspect = this.#suspect.test(text)
-    if (!isSuspect && !isEscaped(text)) return text
+    if (!isSuspect && !isEscaped(text)) {
+      harmless.add(text, this.#suspect)
+      return text
+    }
     if (text.length > MAX_TEXT) return REDACTED_TEXT
     const left = isSuspect ? this.#plain(text, scrub, nested) : text
     if (!this.#hides(left, scrub, nested)) return left

@@ -16,7 +16,7 @@ const pod = (namespace: string): KubeObject => ({
   mode: 'on',
 })
 
-it('reads what a namespace wants apart, once its targets used up their time, and nobody else waits for it', async () => {
+it('reads what a namespace wants apart once its targets are slow, after what others begin with, and nobody else waits for it', async () => {
   const clock = new ManualClock()
   const cluster = new ScriptedCluster()
   const times = new ExtractionTimes(clock)
@@ -41,15 +41,19 @@ it('reads what a namespace wants apart, once its targets used up their time, and
   expect(cluster.opened.map(({ namespace }) => namespace)).toEqual([undefined])
   const shared = cluster.last
 
-  times.of('slow').spent(10_000, {})
+  for (let i = 0; i < 30; i++) times.of('slow').spent(101, {})
+  expect(times.of('slow').isLeft).toBe(true)
   await clock.advance(200)
-  expect(cluster.opened.map(({ namespace }) => namespace)).toEqual([undefined, 'slow'])
+  expect(cluster.opened.map(({ namespace }) => namespace)).toEqual([undefined])
   // In the list that all share it is passed over.
   await shared.give({ items: namespaces.map(pod) }, 'open')
   await clock.advance(200)
   expect(shownRows(rows, 'settings', 'quick-3')).toEqual(['quick-3/a=on'])
   expect([shownRows(rows, 'settings', 'slow'), isComplete(rows, 'settings', 'slow')]).toEqual([[], false])
-  await cluster.last.give({ items: namespaces.map(pod) }, 'open')
+  await clock.advance(200)
+  expect(cluster.opened.map(({ namespace }) => namespace)).toContain('slow')
+  for (const one of cluster.opened.slice(1))
+    if (one.namespace === undefined) await one.give({ items: namespaces.map(pod) }, 'open')
   await clock.advance(200)
   expect([isComplete(rows, 'settings', 'quick-3'), engine.load.kinds]).toEqual([true, 1])
 
@@ -59,4 +63,40 @@ it('reads what a namespace wants apart, once its targets used up their time, and
   await own?.give({ items: [pod('slow')] }, 'open')
   await clock.advance(200)
   expect([shownRows(rows, 'settings', 'slow'), isComplete(rows, 'settings', 'slow')]).toEqual([['slow/a=on'], true])
+})
+
+it('prepares targets a little at a time, so that others are heard, and what it prepared runs at once', async () => {
+  const [clock, cluster] = [new ManualClock(), new ScriptedCluster()]
+  const engine = new TargetEngine({
+    ...{ kube: cluster.kube, rows: new RowStore(() => undefined), defaults: NO_DEFAULTS, known: strict },
+    ...{ times: new ExtractionTimes(clock), spaces: new RowSpaces(1e6), clock, logger: silentLogger },
+    ...{ watchNamespaces: [], onChange: () => undefined },
+  })
+  onTestFinished(() => engine.stop())
+  const declared = (name: string, spec: object) => ({ name, namespace: 'shop', annotations: {}, spec })
+  const names = Array.from({ length: 300 }, (_, i) => `t${i}`)
+  const rule = (name: string) => ({ gvk, matchPolicy: `object.metadata.name != '${name}' && [1, 2, 3].all(a, a > 0)` })
+  const world = {
+    namespaces: [{ name: 'shop', labels: {} }],
+    declared: {
+      profiles: [declared('p', { targetGVK: gvk, attributes: [{ name: 'mode', path: '{.mode}' }] })],
+      targets: names.map((name) => declared(name, { profileRef: 'p', resourceRules: [rule(name)] })),
+      ...{ clusterTargets: [], scopes: [], clusterScopes: [] },
+    } as never, // of the right form, as written here
+  }
+  let [heard, isOver] = [0, false]
+  const hear = () => {
+    heard++
+    if (!isOver) setImmediate(hear)
+  }
+  setImmediate(hear)
+  const began = process.cpuUsage().user
+  await engine.prepare(world)
+  const prepared = process.cpuUsage().user
+  isOver = true
+  expect(heard).toBeGreaterThan(2)
+  engine.update(world)
+  expect(process.cpuUsage().user - prepared).toBeLessThan((prepared - began) / 2)
+  await clock.advance(200)
+  expect(engine.state({ namespace: 'shop', name: 't299' })).toMatchObject({ isReading: true, activeRules: 1 })
 })

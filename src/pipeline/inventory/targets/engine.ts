@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { HOME_OF_CLUSTER_OBJECTS, NAMESPACE_WATCH, type NamespaceFacts, WATCH } from '#extract'
 import {
   type Fault,
   type KollectKnown,
+  type KollectProfile,
   kollectClusterScope,
   kollectClusterTarget,
   kollectFaults,
@@ -98,27 +100,31 @@ export interface TargetEngineOptions {
 }
 
 const GATHER_MS = 100
+/** Targets are prepared for no longer in one piece, ms; one takes what it takes. */
+const TURN_MS = 10
 /** What is wrong with the declaration itself, and not with what it reads. */
 const MISTAKES: ReadonlySet<Degradation['reason']> = new Set(['TargetInvalid', 'ProfileNotFound', 'ProfileInvalid'])
 
 /**
  * Targets that run: what is declared becomes watches, and what those bring becomes rows. One watch for each kind, whatever number of
- * targets wants it; but what a namespace wants whose targets once used up their time is read apart, so that nobody waits for its
- * lists. What a scope denies, what is deleted and what is not chosen any more loses its rows; what cannot be read keeps them.
+ * targets wants it; but what a namespace wants whose targets are slow is read apart, and after what others begin with, so that nobody
+ * waits for its lists. What a scope denies, what is deleted and what is not chosen any more loses its rows; what cannot be read keeps them.
  */
 export class TargetEngine {
   readonly #options: TargetEngineOptions
   readonly #targets = new Map<string, RunningTarget>()
+  /** prepared, and not running yet */
+  readonly #coming = new Map<string, RunningTarget>()
   readonly #watches = new Map<string, KindWatch>()
   readonly #stopping = new Set<Promise<void>>()
   readonly #stop = new AbortController()
   #telling: Promise<void> | undefined
-  /** a namespace is to be read apart from now on */
+  /** false: a namespace is to be read apart from now on */
   #isDivided = true
 
   constructor(options: TargetEngineOptions) {
     this.#options = options
-    options.times.onUsedUp = () => {
+    options.times.onSlow = () => {
       this.#isDivided = false
       this.#tellSoon()
     }
@@ -150,10 +156,11 @@ export class TargetEngine {
       const text = textOf(key)
       present.add(text)
       const known = this.#targets.get(text)
-      const running = known ?? new RunningTarget(key, this.#options)
+      const running = known ?? this.#coming.get(text) ?? new RunningTarget(key, this.#options)
       this.#targets.set(text, running)
       running.update(declared, world)
     }
+    this.#coming.clear()
     for (const [text, target] of this.#targets) {
       if (present.has(text)) continue
       target.drop()
@@ -162,6 +169,22 @@ export class TargetEngine {
     }
     this.#watch()
     this.#tellSoon()
+  }
+
+  /** Judges and compiles targets that do not run yet, a little at a time: of many targets together it takes long. `update` takes it over. */
+  async prepare(world: TargetWorld): Promise<void> {
+    let until = performance.now() + TURN_MS
+    for (const { key, declared } of allTargets(world.declared)) {
+      if (this.#stop.signal.aborted) return
+      const text = textOf(key)
+      if (this.#targets.has(text)) continue
+      const running = this.#coming.get(text) ?? new RunningTarget(key, this.#options)
+      this.#coming.set(text, running)
+      running.prepare(declared, world)
+      if (performance.now() < until) continue
+      await setImmediate()
+      until = performance.now() + TURN_MS
+    }
   }
 
   async stop(): Promise<void> {
@@ -174,18 +197,28 @@ export class TargetEngine {
   #watch(): void {
     const { kube, clock, logger } = this.#options
     this.#isDivided = true
-    const wanted = new Map<string, { readonly kind: CompiledKind; readonly interests: Interest[] }>()
+    const wanted = new Map<
+      string,
+      { readonly kind: CompiledKind; readonly interests: Interest[]; readonly isApart: boolean }
+    >()
     for (const target of this.#targets.values())
       for (const { kind, interest } of target.interests) {
         const name = this.#watchName(kind, target.key)
-        const of = wanted.get(name) ?? { kind, interests: [] }
+        const isApart = this.#isApart(target.key)
+        const of = wanted.get(name) ?? { kind, interests: [], isApart }
         wanted.set(name, of)
         of.interests.push(interest)
       }
-    for (const [name, { kind, interests }] of wanted) {
-      const watch =
-        this.#watches.get(name) ??
-        new KindWatch({ gvk: kind.gvk, kube, clock, logger, onChange: () => this.#tellSoon() })
+    const isBeginning = [...this.#watches].some(
+      ([name, watch]) => wanted.get(name)?.isApart === false && watch.isBeginning,
+    )
+    for (const [name, { kind, interests, isApart }] of wanted) {
+      const known = this.#watches.get(name)
+      if (isApart && isBeginning && !known) {
+        this.#isDivided = false
+        continue
+      }
+      const watch = known ?? new KindWatch({ gvk: kind.gvk, kube, clock, logger, onChange: () => this.#tellSoon() })
       this.#watches.set(name, watch)
       watch.want(interests)
     }
@@ -197,8 +230,12 @@ export class TargetEngine {
     }
   }
 
-  #watchName({ gvk }: CompiledKind, { namespace }: TargetKey): string {
-    return this.#options.times.of(namespace).wasUsedUp ? `${kindText(gvk)} of ${namespace}` : kindText(gvk)
+  #isApart({ namespace }: TargetKey): boolean {
+    return this.#options.times.of(namespace).isSlow
+  }
+
+  #watchName({ gvk }: CompiledKind, key: TargetKey): string {
+    return this.#isApart(key) ? `${kindText(gvk)} of ${key.namespace}` : kindText(gvk)
   }
 
   /** Much happens at once: what it makes of targets is looked at after a moment, for all of them. */
@@ -267,6 +304,17 @@ class RunningTarget {
 
   get interests(): readonly { readonly kind: CompiledKind; readonly interest: Interest }[] {
     return this.#plan.reads ?? []
+  }
+
+  /** What `update` does first, where it costs something. */
+  prepare(declared: Declared<TargetSpec>, world: TargetWorld): void {
+    if (declared.spec.suspend) return
+    try {
+      const { of } = this.#scopes(world)
+      if (of) this.#prepare(declared, world, of)
+    } catch {
+      // It is told by `update`.
+    }
   }
 
   update(declared: Declared<TargetSpec>, world: TargetWorld): void {
@@ -449,7 +497,7 @@ class RunningTarget {
         return refused('ProfileNotFound', `there is no KollectProfile ${which}: make it, or mend profileRef`)
       }
       const metadata = { name: ref.name, namespace: ref.namespace, annotations: source.profile.annotations }
-      const ofProfile = kollectFaults(kollectProfile.definition.kind, { metadata, spec: source.profile.spec }, known)
+      const ofProfile = faultsOfProfile(metadata, source.profile.spec, known)
       if (ofProfile.length > 0) return refused('ProfileInvalid', sentence(ofProfile))
       const compiled = compileTarget(
         { key: this.key, spec, profile: source.profile },
@@ -492,6 +540,19 @@ type Prepared = { readonly source?: unknown } & (
   | { readonly target: CompiledTarget; readonly refusal?: never }
   | { readonly refusal: Extract<Plan, { readonly degraded: Degradation }>; readonly target?: never }
 )
+
+/** By the profile as it was read. */
+const judgedProfiles = new WeakMap<KollectProfile['spec'], { readonly as: string; readonly faults: readonly Fault[] }>()
+
+/** A profile is judged once for all targets that name it. */
+function faultsOfProfile(metadata: object, spec: KollectProfile['spec'], known: KollectKnown): readonly Fault[] {
+  const as = JSON.stringify([metadata, known])
+  const before = judgedProfiles.get(spec)
+  if (before?.as === as) return before.faults
+  const faults = kollectFaults(kollectProfile.definition.kind, { metadata, spec }, known)
+  judgedProfiles.set(spec, { as, faults })
+  return faults
+}
 
 const refused = (reason: Degradation['reason'], message: string): Prepared => ({
   refusal: { degraded: { reason, message } },

@@ -20,6 +20,17 @@ it('is used up by slow objects alone, comes back by a share of each second, and 
   expect(shop.isLeft).toBe(true)
 })
 
+it('is slow long before it is used up, once and for good', () => {
+  const times = new ExtractionTimes(new ManualClock())
+  const told: boolean[] = []
+  times.onSlow = () => told.push(shop.isLeft)
+  const shop = times.of('shop')
+  for (let i = 0; i < 29; i++) shop.spent(100, {})
+  expect([shop.isSlow, told]).toEqual([false, []])
+  for (let i = 0; i < 280; i++) shop.spent(100, {})
+  expect([shop.isSlow, shop.isLeft, told]).toEqual([true, false, [true]])
+})
+
 it('is bounded for one object, which goes through all targets in one piece', () => {
   const shop = new ExtractionTimes(new ManualClock()).of('shop')
   const [object, other] = [{}, {}]
@@ -35,18 +46,18 @@ it('is less for each of several namespaces that used theirs up, and each is told
   const clock = new ManualClock()
   const times = new ExtractionTimes(clock)
   let told = 0
-  times.onUsedUp = () => {
+  times.onSlow = () => {
     told++
   }
   const slow = Array.from({ length: 10 }, (_, i) => times.of(`slow-${i}`))
   for (const one of slow) one.spent(7_500 + 250, {})
-  expect([told, times.of('bank').wasUsedUp]).toEqual([10, false])
+  expect([told, times.of('bank').isSlow]).toEqual([10, false])
   await clock.advance(19_000) // of which each has a twentieth
   expect(slow.some(({ isLeft }) => isLeft)).toBe(false)
   await clock.advance(2_000)
   expect(slow.every(({ isLeft }) => isLeft)).toBe(true)
   for (const one of slow) one.spent(7_500, {})
-  expect([told, slow.every(({ wasUsedUp }) => wasUsedUp)]).toEqual([10, true])
+  expect([told, slow.every(({ isSlow }) => isSlow)]).toEqual([10, true])
 })
 
 it('is used up by what is quick for each of many targets, too', () => {

@@ -5,6 +5,8 @@ import type { Clock } from '#model'
  * where several are slow, which together have so much.
  */
 const ADVANCE_MS = 30_000
+/** Who has taken so much of it, ms, holds up the others that are read with it. */
+const SLOW_MS = 3_000
 const SHARE = 0.25
 const SHARE_OF_ALL = 0.5
 /** Objects that take less, ms, in all targets of a namespace together, are those of ordinary profiles. */
@@ -19,7 +21,9 @@ const MAX_OBJECT_MS = 1000
 export class ExtractionTime {
   readonly #clock: Clock
   readonly #share: () => number
+  readonly #onSlow: () => void
   readonly #onUsedUp: () => void
+  #isSlow = false
   #wasUsedUp = false
   #leftMs = ADVANCE_MS
   #at: number
@@ -29,17 +33,21 @@ export class ExtractionTime {
   /** for that object, in all targets */
   #objectMs = 0
 
-  /** @param share of each second, from 0 to 1 @param onUsedUp is told once, in the middle of work: it must not do much */
-  constructor(clock: Clock, { share, onUsedUp }: { readonly share: () => number; readonly onUsedUp: () => void }) {
+  /** @param on share: of each second, from 0 to 1; the others are told once, in the middle of work: they must not do much */
+  constructor(
+    clock: Clock,
+    on: { readonly share: () => number; readonly onSlow: () => void; readonly onUsedUp: () => void },
+  ) {
     this.#clock = clock
-    this.#share = share
-    this.#onUsedUp = onUsedUp
+    this.#share = on.share
+    this.#onSlow = on.onSlow
+    this.#onUsedUp = on.onUsedUp
     this.#at = clock.now()
   }
 
-  /** Whether it ever was: what is slow once is read apart from what others want. */
-  get wasUsedUp(): boolean {
-    return this.#wasUsedUp
+  /** Whether it ever was slow: then it is read apart from what others want. */
+  get isSlow(): boolean {
+    return this.#isSlow
   }
 
   get isLeft(): boolean {
@@ -63,6 +71,10 @@ export class ExtractionTime {
     if (this.#smallMs < WORTH_COUNTING_MS) return
     this.#leftMs = this.#left() - (ms < HOLDS_UP_MS ? this.#smallMs : HOLDS_UP_TIMES * ms)
     this.#smallMs = 0
+    if (this.#leftMs <= ADVANCE_MS - SLOW_MS && !this.#isSlow) {
+      this.#isSlow = true
+      this.#onSlow()
+    }
     if (this.#leftMs > 0 || this.#wasUsedUp) return
     this.#wasUsedUp = true
     this.#onUsedUp()
@@ -81,8 +93,8 @@ export class ExtractionTimes {
   readonly #clock: Clock
   readonly #of = new Map<string, ExtractionTime>()
   #usedUp = 0
-  /** told when a namespace has used up its time for the first time, in the middle of work: it must not do much */
-  onUsedUp: () => void = () => undefined
+  /** told when a namespace is slow for the first time, in the middle of work: it must not do much */
+  onSlow: () => void = () => undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -97,9 +109,9 @@ export class ExtractionTimes {
   #made(): ExtractionTime {
     return new ExtractionTime(this.#clock, {
       share: () => Math.min(SHARE, SHARE_OF_ALL / Math.max(1, this.#usedUp)),
+      onSlow: () => this.onSlow(),
       onUsedUp: () => {
         this.#usedUp++
-        this.onUsedUp()
       },
     })
   }

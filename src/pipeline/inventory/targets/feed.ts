@@ -52,6 +52,8 @@ const RENEWED_WITHIN_MS = seconds(15)
 /** What was left out, as there was no time for it, is looked at again after so long. */
 const AGAIN_MS = seconds(300)
 const BACKOFF = { fromMs: 1000, toMs: 60_000 }
+/** What came of a list is handed over for no longer in one piece, ms, nor for more than one target. */
+const TURN_MS = 10
 
 /**
  * One list and watch of a kind, for all targets that want it. Objects become rows while they are read, and are not kept. A list that
@@ -67,6 +69,7 @@ export class Feed {
   #renewal: AbortController | undefined
   #run: Promise<void> | undefined
   #listedMs = 0
+  readonly #subscriptionsOf = new Map<string, readonly (readonly [number, Subscription])[]>()
   /** Ends one reading, with the feed or for another one. One for each: what derives from a signal is remembered by it. */
   #turn = new AbortController()
   #leavesOut = false
@@ -187,9 +190,8 @@ export class Feed {
     const { uid = '', namespace = '', name } = metadata
     const home = namespace === '' ? HOME_OF_CLUSTER_OBJECTS : namespace
     const outcomes = new Map<number, Outcome>()
-    for (const [at, subscription] of this.#options.subscriptions.entries()) {
-      const isWanted = subscription.namespaces.has(home) && subscription.isCurrent(home)
-      const outcome = isWanted ? outcomeIn(subscription, object, home) : undefined
+    for (const [at, subscription] of this.#of(home)) {
+      const outcome = subscription.isCurrent(home) ? outcomeIn(subscription, object, home) : undefined
       if (!outcome) continue
       const kept = this.#withRoom(outcome, subscription.rows.space)
       if (kept) outcomes.set(at, kept)
@@ -197,6 +199,15 @@ export class Feed {
       if (!kept || kept.isSkipped) this.#leaveOut()
     }
     return { uid, namespace, name, outcomes: outcomes.size > 0 ? outcomes : NONE }
+  }
+
+  /** Those that want objects of a namespace, each with its place: most want those of one alone. */
+  #of(home: string): readonly (readonly [number, Subscription])[] {
+    const known = this.#subscriptionsOf.get(home)
+    if (known) return known
+    const found = [...this.#options.subscriptions.entries()].filter(([, { namespaces }]) => namespaces.has(home))
+    this.#subscriptionsOf.set(home, found)
+    return found
   }
 
   /** @returns undefined: there is not even room to keep that there was none */
@@ -234,10 +245,16 @@ export class Feed {
     const { signal } = this.#end
     const uncounted = this.#uncounted
     this.#uncounted = new Map()
-    for (const [at, { rows, isCurrent }] of subscriptions.entries()) {
+    const byHome = groupedByHome(items)
+    let until = performance.now() + TURN_MS
+    for (const [at, { rows, isCurrent, namespaces }] of subscriptions.entries()) {
+      if (performance.now() > until) {
+        await setImmediate()
+        until = performance.now() + TURN_MS
+      }
       if (signal.aborted) return
       if (!isCurrent()) continue
-      const taken = takenAt(items, at, isCurrent)
+      const taken = takenAt(byHome, namespaces, at, isCurrent)
       const hadRoom = await rows.replace(namespace, taken, () => setImmediate(), uncounted.get(at))
       if (!hadRoom) this.#leaveOut()
     }
@@ -250,7 +267,7 @@ export class Feed {
   }
 
   #take(object: Arrived): void {
-    for (const [at, { rows, isCurrent }] of this.#options.subscriptions.entries()) {
+    for (const [at, { rows, isCurrent }] of this.#of(homeOf(object))) {
       if (!isCurrent(homeOf(object))) continue
       // Where something had no room lately, what has no outcome may be that.
       const lacking = this.#uncounted.has(at) ? { failure: rows.space.noRoom, isSkipped: true as const } : undefined
@@ -259,8 +276,8 @@ export class Feed {
     this.#options.onChange(this)
   }
 
-  #gone({ uid }: Arrived): void {
-    for (const { rows, isCurrent } of this.#options.subscriptions) if (isCurrent()) rows.gone(uid)
+  #gone(object: Arrived): void {
+    for (const [, { rows, isCurrent }] of this.#of(homeOf(object))) if (isCurrent()) rows.gone(object.uid)
     this.#options.onChange(this)
   }
 
@@ -302,6 +319,22 @@ function outcomeIn({ kind, facts }: Subscription, object: KubeObject, home: stri
 /** Where an object counts as living. */
 const homeOf = ({ namespace }: Reduced): string => (namespace === '' ? HOME_OF_CLUSTER_OBJECTS : namespace)
 
-function* takenAt(items: readonly Arrived[], at: number, isCurrent: Subscription['isCurrent']): Generator<Taken> {
-  for (const item of items) yield [item, isCurrent(homeOf(item)) ? item.outcomes.get(at) : undefined]
+function groupedByHome(items: readonly Arrived[]): ReadonlyMap<string, readonly Arrived[]> {
+  const groups = new Map<string, Arrived[]>()
+  for (const item of items) {
+    const group = groups.get(homeOf(item))
+    if (group) group.push(item)
+    else groups.set(homeOf(item), [item])
+  }
+  return groups
+}
+
+function* takenAt(
+  items: ReadonlyMap<string, readonly Arrived[]>,
+  namespaces: Iterable<string>,
+  at: number,
+  isCurrent: Subscription['isCurrent'],
+): Generator<Taken> {
+  for (const home of namespaces)
+    if (isCurrent(home)) for (const item of items.get(home) ?? []) yield [item, item.outcomes.get(at)]
 }

@@ -84,6 +84,8 @@ export class KindWatch {
   readonly #places = new Map<string | undefined, Place>()
   readonly #current = new Map<Subscription['rows'], Interest>()
   readonly #stopping = new Set<Promise<void>>()
+  /** of what is wanted now */
+  #scopesKnown: { readonly of: string; readonly scopes: readonly (string | undefined)[] } | undefined
   readonly #fingerprints = new Map<string | undefined, Fingerprints>()
   /** when it was listed for what a namespace had changed, by what that has in memory */
   readonly #listedFor = new WeakMap<object, number>()
@@ -111,6 +113,17 @@ export class KindWatch {
     return this.#current.size > 0
   }
 
+  /** Whether it lists something for the first time, and that goes well. */
+  get isBeginning(): boolean {
+    const { clock } = this.#options
+    const isYoung = (at: number) => clock.now() - at < REGISTER_WITHIN_MS
+    if (!this.isWanted || this.#missing !== undefined) return false
+    if (!this.#served || this.#places.size === 0) return isYoung(this.#wantedAt)
+    return [...this.#places.values()].some(
+      ({ active, next }) => !active && next && !next.isSynced && !next.trouble && isYoung(next.startedAt),
+    )
+  }
+
   /** feeds that are open, for metrics */
   get watches(): number {
     return [...this.#places.values()].reduce((sum, { active, next }) => sum + (active ? 1 : 0) + (next ? 1 : 0), 0)
@@ -132,6 +145,7 @@ export class KindWatch {
   want(interests: readonly Interest[]): void {
     this.#current.clear()
     this.#fingerprints.clear()
+    this.#scopesKnown = undefined
     for (const one of interests) this.#current.set(one.rows, one)
     for (const rows of this.#enrolments.keys()) if (!this.#current.has(rows)) this.#enrolments.delete(rows)
     for (const { rows, namespaces } of interests) {
@@ -254,6 +268,12 @@ export class KindWatch {
   }
 
   #scopes(): readonly (string | undefined)[] {
+    const of = `${this.#served?.namespaced} ${this.#isClusterRefused}`
+    if (this.#scopesKnown?.of !== of) this.#scopesKnown = { of, scopes: this.#scopesNow() }
+    return this.#scopesKnown.scopes
+  }
+
+  #scopesNow(): readonly (string | undefined)[] {
     const interests = [...this.#current.values()].filter(({ namespaces }) => namespaces.size > 0)
     if (interests.length === 0) return []
     if (!this.#served?.namespaced) return [undefined]

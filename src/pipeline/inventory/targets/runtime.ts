@@ -101,6 +101,7 @@ export class InventoryTargets {
     )
     try {
       await Promise.all(informers.map((informer) => informer.synced(signal)))
+      await this.#prepare()
       this.#look()
       await aborted(signal)
     } catch (error) {
@@ -125,14 +126,23 @@ export class InventoryTargets {
       await this.#clock.sleep(GATHER_MS, signal)
       if (signal.aborted) return
       this.#isDirty = false
+      await this.#prepare()
       const startedAt = performance.now()
       this.#look()
       await this.#clock.sleep((performance.now() - startedAt) * PAUSE_PER_LOOK, signal)
     }
   }
 
+  async #prepare(): Promise<void> {
+    if (this.#isKnown) await this.#engine.prepare(worldOf(this.#options.informers))
+  }
+
   #look(): void {
-    if (this.informers.every(({ isSynced }) => isSynced)) this.#engine.update(worldOf(this.#options.informers))
+    if (this.#isKnown) this.#engine.update(worldOf(this.#options.informers))
+  }
+
+  get #isKnown(): boolean {
+    return this.informers.every(({ isSynced }) => isSynced)
   }
 }
 
