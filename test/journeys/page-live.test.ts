@@ -188,7 +188,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await page.locator('main.is-unheard').waitFor()
     // A look in vain, as one that was under way.
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
-    await page.waitForTimeout(1500)
+    await page.waitForTimeout(3500)
     await page.evaluate(`(() => {
       window.saw = []
       new MutationObserver(() => {

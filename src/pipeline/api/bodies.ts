@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { constants, crc32, deflateRawSync, gzip as gzipCallback } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
-import type { Steps } from './turns.ts'
+import type { Steps } from '#runtime'
 
 const gzip = promisify(gzipCallback)
 

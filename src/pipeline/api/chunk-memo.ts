@@ -1,5 +1,5 @@
 import type { Table } from '#model'
-import type { Steps } from './turns.ts'
+import type { Steps } from '#runtime'
 
 /*
  * What was found out about chunks of rows, their columns and keys, for the next question:

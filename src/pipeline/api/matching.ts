@@ -1,8 +1,8 @@
 import { type Chunk, sizeOf, type Table } from '#model'
+import type { Steps } from '#runtime'
 import { ChunkMemo, isKept } from './chunk-memo.ts'
 import { filterOf, type RowsFilter } from './row-filter.ts'
 import { both, countOf, noRows, type RowSet } from './row-set.ts'
-import type { Steps } from './turns.ts'
 import type { VisibleType } from './visible-types.ts'
 
 /*

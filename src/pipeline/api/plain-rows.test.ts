@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type JsonValue, Table, type TableRow, tableRowId } from '#model'
+import { atOnce } from '#runtime'
 import { groupSteps } from './row-groups.ts'
 import { searchFleet } from './search-index.ts'
 import { type PlainCluster, plainGroups, plainRows, plainSearch, type Shown, typesOf } from './test/plain-rows.ts'
-import { atOnce } from './turns.ts'
 import { orderedRows, pageOfRows, type RowsQuery } from './type-rows.ts'
 
 // The fast way over chunks, with what it keeps of them from question to question, and the plain way over rows.

@@ -1,4 +1,5 @@
 import type { Health, ScalarValue } from '#model'
+import type { Steps } from '#runtime'
 import { Best } from './best.ts'
 import { ChunkMemo, isKept } from './chunk-memo.ts'
 import { addedUp, ChunkCounter, type GroupCounts, healths, NUMBERS_OF_GROUP, UNSAID } from './group-counts.ts'
@@ -6,7 +7,6 @@ import { type GroupNumbers, groupNumbers, MAX_ROW_GROUPS, tooManyGroups } from '
 import { type MatchingTable, matching, questionOf } from './matching.ts'
 import type { RowsFilter } from './row-filter.ts'
 import { compareValues } from './row-order.ts'
-import type { Steps } from './turns.ts'
 import type { VisibleType } from './visible-types.ts'
 
 /*

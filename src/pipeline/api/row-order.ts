@@ -1,12 +1,11 @@
 import { type Chunk, type Column, type Health, invariant, type JsonValue, type ScalarValue, sizeOf } from '#model'
-import { sortedSteps } from '#runtime'
+import { type Steps, sortedSteps } from '#runtime'
 import type { Best } from './best.ts'
 import { ChunkMemo, isKept } from './chunk-memo.ts'
 import type { ChunkRows, MatchingTable } from './matching.ts'
 import { InvalidCursorError, readCursor, writeCursor } from './page.ts'
 import { columnOf, type RowColumn } from './row-columns.ts'
 import { allRows, listRows, type RowSet } from './row-set.ts'
-import type { Steps } from './turns.ts'
 import { byText } from './views.ts'
 import type { VisibleType } from './visible-types.ts'
 

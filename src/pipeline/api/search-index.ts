@@ -1,10 +1,10 @@
 import type { SearchHit } from '#http'
 import { type Chunk, type ClusterState, type Health, hasPartsOf, isNearIn, type Keys, type NodeSnapshot } from '#model'
+import type { Steps } from '#runtime'
 import { Best } from './best.ts'
 import { ChunkMemo, isKept } from './chunk-memo.ts'
 import { nameFinder, shortestOf } from './name-index.ts'
 import { allRows, both, countOf, either, noRows, type RowSet, rowsOf, setOfColumn } from './row-set.ts'
-import type { Steps } from './turns.ts'
 import { byText, type VisibleCluster } from './views.ts'
 import type { VisibleType } from './visible-types.ts'
 

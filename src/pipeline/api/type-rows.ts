@@ -1,6 +1,7 @@
 import type { RowKind } from '#metricsource'
 import { absenceWord, momentOf, type ScalarValue, sizeOf, type Table, unitText } from '#model'
 import { isFleetKind } from '#resources'
+import { atOnce, type Steps } from '#runtime'
 import { Best } from './best.ts'
 import { absenceOn } from './column-absence.ts'
 import { type MatchingTable, matching } from './matching.ts'
@@ -8,7 +9,6 @@ import { textOf } from './row-columns.ts'
 import type { RowsFilter } from './row-filter.ts'
 import { type BoundedTable, type Part, type Position, type Ranged, RowOrder, SPAN } from './row-order.ts'
 import { hasRow, listRows } from './row-set.ts'
-import { atOnce, type Steps } from './turns.ts'
 import type { VisibleType } from './visible-types.ts'
 
 /*

@@ -1,6 +1,6 @@
 import type { Attention } from '#attention'
 import { type Clock, type MemberReader, seconds } from '#model'
-import type { Logger, Metrics } from '#runtime'
+import { inTurns, type Logger, type Metrics, Turns } from '#runtime'
 import type { StateReader } from '#state'
 import { HistoryFiles } from './history/files.ts'
 import { UsageHistory } from './history/history.ts'
@@ -88,6 +88,7 @@ export class Monitor implements AsyncDisposable {
     const pictures = new Pictures({ state, wants, firstNamespace, refreshMs: config.refreshMs, clock })
     const band = { points: config.deadBandPoints, maxMs: DEAD_BAND_MAX_MS }
     const { refreshMs, maxConnections } = config
+    const turns = new Turns()
     const streams = new StreamHub({
       state,
       tenancy,
@@ -95,12 +96,13 @@ export class Monitor implements AsyncDisposable {
       refreshMs,
       band,
       maxStreams: maxConnections,
+      turns,
       clock,
       metrics,
     })
     const { address, corsOrigins, defaultCluster, tls } = config
     const server = new MonitorServer({
-      ...{ state, tenancy, pictures, streams, history, address, corsOrigins, defaultCluster, maxConnections },
+      ...{ state, tenancy, pictures, streams, history, turns, address, corsOrigins, defaultCluster, maxConnections },
       ...(tls && { tls }),
       tickets: { secret: config.tokens.secret, names: options.ticketNames ?? new OwnNames() },
       ...{ tokens: new TokenReader(config.tokens, clock), logger, metrics, clock },
@@ -110,7 +112,7 @@ export class Monitor implements AsyncDisposable {
     countHistory(metrics, history)
     try {
       const monitor = new Monitor(server, await server.start(), files)
-      monitor.#running = monitor.#run({ ...options, history, streams, server })
+      monitor.#running = monitor.#run({ ...options, history, streams, server, turns })
       return monitor
     } catch (error) {
       await files?.[Symbol.asyncDispose]()
@@ -125,7 +127,7 @@ export class Monitor implements AsyncDisposable {
     await this.#files?.[Symbol.asyncDispose]()
   }
 
-  async #run({ config, state, logger, clock, history, streams, attention, server }: Running): Promise<void> {
+  async #run({ config, state, logger, clock, history, streams, attention, server, turns }: Running): Promise<void> {
     const { signal } = this.#stop
     const due = new Due(config.refreshMs)
     let prunedAt = clock.now()
@@ -133,9 +135,9 @@ export class Monitor implements AsyncDisposable {
       const now = clock.now()
       if (due.is(state.version(), now)) {
         try {
-          for (const cluster of state.clusters()) history.record(cluster)
+          for (const cluster of state.clusters()) await inTurns(history.record(cluster), turns)
           if (server.defaultCluster) attention?.look(server.defaultCluster.name)
-          for (const name of streams.tick()) attention?.look(name)
+          for (const name of await streams.tick()) attention?.look(name)
           if (Math.abs(now - prunedAt) >= PRUNE_MS && state.availability().state === 'available') {
             prunedAt = now
             history.prune(new Set(state.clusters().map(({ name }) => name)), now)
@@ -175,6 +177,7 @@ interface Running extends MonitorOptions {
   readonly history: UsageHistory
   readonly streams: StreamHub
   readonly server: MonitorServer
+  readonly turns: Turns
 }
 
 /** Whose pods are told of. */

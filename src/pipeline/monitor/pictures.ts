@@ -6,15 +6,13 @@ import {
   isStale,
   NODE_USAGE,
   type NodeDocument,
-  type NodeSnapshotDocument,
-  nodeDocuments,
   POD_USAGE,
   type PodDocument,
-  type PodSnapshotDocument,
   podDocuments,
   rfc3339,
   timestampOf,
 } from './documents.ts'
+import { Items, type Member, Members } from './json.ts'
 import { type Summary, Sums } from './sums.ts'
 
 /** The two kinds of snapshot. */
@@ -74,14 +72,6 @@ export class Pictures {
     return isStale(cluster, usageOf[kind], { startedAt: this.#startedAt, now: clock.now(), staleAfterMs })
   }
 
-  nodes(cluster: ClusterState | undefined, view: AccessView): readonly NodeDocument[] {
-    return cluster && view.usage(cluster) ? nodeDocuments(cluster, view.visible(cluster, 'node')) : []
-  }
-
-  pods(cluster: ClusterState | undefined, view: AccessView): readonly PodDocument[] {
-    return [...this.eachPod(cluster, view)].filter((pod) => pod !== undefined)
-  }
-
   /**
    * One after the other, for who lets others have their turn; undefined is a step that found none. Costs what the caller sees, not
    * what there is: by namespace, and only those that are visible.
@@ -128,21 +118,17 @@ export class Pictures {
     return !!cluster && view.visible(cluster, 'namespace').some(({ name }) => name === namespace)
   }
 
-  nodeSnapshot(cluster: ClusterState | undefined, view: AccessView): NodeSnapshotDocument {
-    const stale = this.isStale(cluster, 'nodes')
-    return { timestamp: this.timestamp(cluster, 'nodes'), nodes: this.nodes(cluster, view), ...(stale && { stale }) }
+  /** The newest snapshot of one kind, to be put beside what else an answer holds. */
+  present(cluster: ClusterState | undefined, view: AccessView, kind: Kind) {
+    return {
+      timestamp: this.timestamp(cluster, kind),
+      [kind]: new Items(this.each(cluster, view, kind)),
+      ...(kind === 'nodes' && this.isStale(cluster, kind) && { stale: true }),
+    }
   }
 
-  podSnapshot(cluster: ClusterState | undefined, view: AccessView): PodSnapshotDocument {
-    return { timestamp: this.timestamp(cluster, 'pods'), pods: this.pods(cluster, view) }
-  }
-
-  snapshot(
-    cluster: ClusterState | undefined,
-    view: AccessView,
-    kind: Kind,
-  ): NodeSnapshotDocument | PodSnapshotDocument {
-    return kind === 'nodes' ? this.nodeSnapshot(cluster, view) : this.podSnapshot(cluster, view)
+  snapshot(cluster: ClusterState | undefined, view: AccessView, kind: Kind): Members {
+    return Members.of(this.present(cluster, view, kind))
   }
 
   fleetHead(cluster: ClusterState, kind: Kind): FleetHead {
@@ -153,14 +139,24 @@ export class Pictures {
     }
   }
 
-  /** Sums of what the caller sees. Of nodes nothing is said to who sees none. */
-  summary(clusters: readonly ClusterState[], view: AccessView) {
-    const total = this.emptyTotal(view)
-    const each = [...this.summaries(clusters, view, total)].filter((one) => one !== undefined)
-    return { timestamp: rfc3339(this.#options.clock.now()), clusters: Object.fromEntries(each), total: total.summary() }
+  /**
+   * Sums of what the caller sees, of each cluster and of all. Of nodes nothing is said to who sees none.
+   * @param next where the next page of clusters begins
+   */
+  summary(clusters: readonly ClusterState[], view: AccessView, next?: string): Members {
+    const total = this.#emptyTotal(view)
+    const { clock } = this.#options
+    function* members(each: Generator<Member | undefined>): Generator<Member> {
+      yield ['timestamp', rfc3339(clock.now())]
+      yield ['clusters', new Members(each)]
+      // By now it holds all of them.
+      yield ['total', total.summary()]
+      if (next !== undefined) yield ['continue', next]
+    }
+    return new Members(members(this.#summaries(clusters, view, total)))
   }
 
-  emptyTotal(view: AccessView): Sums {
+  #emptyTotal(view: AccessView): Sums {
     const total = new Sums()
     // A fleet without clusters has no nodes; that they are kept back is another answer.
     if (view.administrator) total.addNodes([], 0)
@@ -168,7 +164,7 @@ export class Pictures {
   }
 
   /** Of each cluster by name, added to the total; undefined is a step. */
-  *summaries(
+  *#summaries(
     clusters: readonly ClusterState[],
     view: AccessView,
     total: Sums,
@@ -191,7 +187,11 @@ export class Pictures {
 
   *#addTo(all: readonly Sums[], cluster: ClusterState, view: AccessView): Generator<undefined> {
     const seen = view.visible(cluster, 'node')
-    const nodes = view.administrator || seen.length > 0 ? this.nodes(cluster, view) : undefined
+    const nodes: NodeDocument[] | undefined = view.administrator || seen.length > 0 ? [] : undefined
+    for (const node of nodes ? this.each(cluster, view, 'nodes') : []) {
+      if (node) nodes?.push(node as NodeDocument)
+      yield
+    }
     const ready = seen.filter(({ ready }) => ready === 'ready').length
     const { state } = this.#options
     const alerts = state.alerts(cluster.name).filter((alert) => view.showsAlert(cluster, alert)).length

@@ -32,4 +32,5 @@ export { type LogDamage, openLog, type SegmentLogOptions as LogOptions } from '.
 export { writeShared } from './shared-body.ts'
 export { type Piece, SlowWriter, type SlowWriterOptions } from './slow-writer.ts'
 export { sortedSteps } from './sorted-steps.ts'
+export { atOnce, inTurns, type Steps } from './steps.ts'
 export { Turns } from './turns.ts'

@@ -3,6 +3,7 @@ import type { HistoryStore } from '#history'
 import { getHistory, typeHistory, v1ClusterHistory, v1NodeHistory } from '#http'
 import type { AggregationInfo } from '#metricsource'
 import { type MetricScope, seconds } from '#model'
+import { inTurns } from '#runtime'
 import { bodySteps } from '../bodies.ts'
 import {
   HistoryBodies,
@@ -21,7 +22,6 @@ import {
 } from '../history.ts'
 import { nodeNotFound, RefusedError } from '../problem.ts'
 import { type Answer, type AnyCall, accessViewOf, type Parts, route, sendBody, visibleCluster } from '../route.ts'
-import { inTurns } from '../turns.ts'
 import type { ApiOptions } from '../types.ts'
 import { byText, type VisibleCluster } from '../views.ts'
 import type { VisibleType } from '../visible-types.ts'

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { search } from '#http'
+import type { Steps } from '#runtime'
 import { type Body, textBody } from '../bodies.ts'
 import { type Parts, route } from '../route.ts'
 import { searchFleet } from '../search-index.ts'
-import type { Steps } from '../turns.ts'
 import { fleetOfTypes } from './types.ts'
 
 function* searchBody(search: ReturnType<typeof searchFleet>): Steps<Body> {

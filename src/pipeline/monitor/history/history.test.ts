@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '#model'
-import { silentLogger } from '#runtime'
+import { atOnce, silentLogger } from '#runtime'
 import { T0 } from '../../state/test/fleet-words.ts'
 import { monitored } from '../testing/monitored.ts'
 import { HistoryFiles } from './files.ts'
@@ -174,7 +174,8 @@ describe('the history of a fleet', () => {
 
   it('records each read once, at its time, and no point of a node that is not measured', () => {
     const history = open()
-    for (const cluster of [at(T0), at(T0), at(T0 + 5000), at(T0 + 10_000, { usage: {} })]) history.record(cluster)
+    for (const cluster of [at(T0), at(T0), at(T0 + 5000), at(T0 + 10_000, { usage: {} })])
+      atOnce(history.record(cluster))
     expect(timesOf(history, 'node', 'n1')).toEqual([0, 5000])
     expect(timesOf(history, 'pod', 'core/api')).toEqual([0, 5000, 10_000])
   })
@@ -183,16 +184,26 @@ describe('the history of a fleet', () => {
     const history = open(2 ** 20)
     for (let round = 0; round < 40; round++) {
       const names = Array.from({ length: 100 }, (_, i) => ({ namespace: 'core', name: `r${round}-p${i}` }))
-      history.record(at(T0 + round * 5 * minute, { pods: names }))
+      atOnce(history.record(at(T0 + round * 5 * minute, { pods: names })))
       expect(history.bytes).toBeLessThan(2 ** 20 * 1.3)
     }
     expect(history.counts.dropped).toBeGreaterThan(0)
     expect(history.find('west', 'pod', 'core/r39-p0')).toBeDefined()
   })
 
+  it('looks for room once for all pods of a read', () => {
+    const history = open(2 ** 22)
+    const names = Array.from({ length: 12_000 }, (_, i) => ({ namespace: 'core', name: `p${i}` }))
+    const before = process.cpuUsage()
+    atOnce(history.record(at(T0, { pods: names })))
+    const { user } = process.cpuUsage(before)
+    expect(history.counts.refused).toBeGreaterThan(5000)
+    expect(user / 1000).toBeLessThan(1500)
+  })
+
   it('forgets clusters that are gone, and gives their room back', () => {
     const history = open()
-    history.record(at(T0))
+    atOnce(history.record(at(T0)))
     history.prune(new Set(), T0)
     expect([[...history.each('west', 'node', always)].filter(Boolean), history.bytes]).toEqual([[], 0])
   })
@@ -210,18 +221,18 @@ describe('the history of a fleet', () => {
       const first = open()
       {
         await using kept = await files(first)
-        first.record(at(T0))
+        atOnce(first.record(at(T0)))
         await kept.save()
         await kept.copy()
-        first.record(at(T0 + 5000))
+        atOnce(first.record(at(T0 + 5000)))
         await kept.save()
-        first.record(at(T0 + 10_000))
+        atOnce(first.record(at(T0 + 10_000)))
       }
       const second = open()
       await using _kept = await files(second)
       expect(timesOf(second, 'node', 'n1')).toEqual([0, 5000, 10_000])
-      second.record(at(T0 + 10_000)) // the state that was restored too
-      second.record(at(T0 + 15_000))
+      atOnce(second.record(at(T0 + 10_000))) // the state that was restored too
+      atOnce(second.record(at(T0 + 15_000)))
       expect(timesOf(second, 'pod', 'core/api')).toEqual([0, 5000, 10_000, 15_000])
     })
   })

@@ -1,6 +1,6 @@
 import type { ClusterState } from '#model'
-import { sortedSteps } from '#runtime'
-import { NODE_USAGE, nodeDocuments, POD_USAGE, podDocuments } from '../documents.ts'
+import { type Steps, sortedSteps } from '#runtime'
+import { eachNode, NODE_USAGE, type NodeDocument, POD_USAGE, podDocuments } from '../documents.ts'
 import { Sums } from '../sums.ts'
 import { LONGEST_SPAN_MS, Series, type Values } from './series.ts'
 
@@ -41,6 +41,8 @@ export class UsageHistory {
   readonly #options: HistoryOptions
   readonly #clusters = new Map<string, ClusterSeries>()
   #bytes = 0
+  /** when there was no room last, of the points that came */
+  #fullAt: number | undefined
   #unsaved: NewPoints[] = []
   /** entities that were dropped, and those that got no room, since the start */
   readonly counts = { dropped: 0, refused: 0 }
@@ -54,14 +56,19 @@ export class UsageHistory {
   }
 
   /** Adds what was measured since the last call, at the time it was measured. Nodes without metrics have no point. */
-  record(cluster: ClusterState): void {
+  *record(cluster: ClusterState): Steps<void> {
     const known = this.#of(cluster.name)
     const nodesAt = this.#newly(cluster, known, NODE_USAGE)
     if (nodesAt !== undefined) {
-      const nodes = nodeDocuments(cluster, cluster.parts.node?.items.values() ?? [])
-      for (const { name, cpu_percent, memory_percent, disk_percent, metrics_available } of nodes)
+      const nodes: NodeDocument[] = []
+      for (const node of eachNode(cluster, cluster.parts.node?.items.values() ?? [])) {
+        yield
+        if (!node) continue
+        nodes.push(node)
+        const { name, cpu_percent, memory_percent, disk_percent, metrics_available } = node
         if (metrics_available === undefined)
           this.#add(cluster.name, 'node', name, nodesAt, [cpu_percent, memory_percent, disk_percent])
+      }
       const sums = new Sums()
       sums.addNodes(nodes, 0)
       const { cpu_percent, memory_percent, disk_percent } = sums.summary()
@@ -70,8 +77,10 @@ export class UsageHistory {
     }
     const podsAt = this.#newly(cluster, known, POD_USAGE)
     if (podsAt === undefined) return
-    for (const { namespace, name, cpu_usage, memory_usage, disk_usage } of podDocuments(cluster, this.#options.wants))
+    for (const { namespace, name, cpu_usage, memory_usage, disk_usage } of podDocuments(cluster, this.#options.wants)) {
       this.#add(cluster.name, 'pod', `${namespace}/${name}`, podsAt, [cpu_usage, memory_usage, disk_usage])
+      yield
+    }
   }
 
   /**
@@ -159,8 +168,10 @@ export class UsageHistory {
   }
 
   #made(cluster: string, entity: Entity, name: string, time: number): Series | undefined {
-    if (this.#bytes >= this.#options.maxBytes) this.#makeRoom(time)
+    // Where there was no room a moment ago there is none for the next one of that time: looking for it costs as much as there is.
+    if (this.#bytes >= this.#options.maxBytes && time !== this.#fullAt) this.#makeRoom(time)
     if (this.#bytes >= this.#options.maxBytes) {
+      this.#fullAt = time
       this.counts.refused++
       return undefined
     }

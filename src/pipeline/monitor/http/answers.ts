@@ -1,11 +1,10 @@
 import type { AccessView } from '#access'
 import type { Clock, ClusterState } from '#model'
-import { rfc3339 } from '../documents.ts'
 import type { Entity, UsageHistory } from '../history/history.ts'
 import { type HistoryPoint, type HistoryQuery, historyQuery, pointsOf, timeTexts } from '../history/query.ts'
+import { Items, type Member, Members } from '../json.ts'
 import type { Kind, Pictures } from '../pictures.ts'
 import type { Caller } from '../tokens.ts'
-import { Items, type Member, Members } from './json.ts'
 
 /** An answer that is none: the status, its word, and where it may be asked again when, s. */
 export class Refusal extends Error {
@@ -45,20 +44,15 @@ const headOf = ({ start, end, resolution }: HistoryQuery) => ({ start, end, reso
 
 type Present = Pick<Asked, 'cluster' | 'view'>
 
-const presentOf = ({ pictures }: AnswerParts, { cluster, view }: Present, kind: Kind) => ({
-  timestamp: pictures.timestamp(cluster, kind),
-  [kind]: new Items(pictures.each(cluster, view, kind)),
-  ...(kind === 'nodes' && pictures.isStale(cluster, kind) && { stale: true }),
-})
-
 /** The newest snapshot of one kind. */
-export const snapshot = (parts: AnswerParts, asked: Present, kind: Kind) => Members.of(presentOf(parts, asked, kind))
+export const snapshot = (parts: AnswerParts, asked: Present, kind: Kind) =>
+  parts.pictures.snapshot(asked.cluster, asked.view, kind)
 
 /** History of all nodes, and the newest snapshot of them. */
 export function nodesHistory(parts: AnswerParts, present: Asked) {
   const asked = historyQuery(present.query, parts.clock.now())
   const series = new Members(seriesOf(parts.history, present.cluster, 'node', asked))
-  return Members.of({ ...headOf(asked), series, ...presentOf(parts, present, 'nodes') })
+  return Members.of({ ...headOf(asked), series, ...parts.pictures.present(present.cluster, present.view, 'nodes') })
 }
 
 /** @throws Refusal where there is no such node, and never was one in the time that is kept */
@@ -151,22 +145,4 @@ export function fleetSnapshot(
     clusters: new Members(each()),
     ...(next !== undefined && { continue: next }),
   })
-}
-
-/** Sums of each cluster of a page, and of all of them. */
-export function fleetSummary(
-  { pictures, clock }: AnswerParts,
-  clusters: readonly ClusterState[],
-  view: AccessView,
-  next: string | undefined,
-) {
-  const total = pictures.emptyTotal(view)
-  function* members(): Generator<Member> {
-    yield ['timestamp', rfc3339(clock.now())]
-    yield ['clusters', new Members(pictures.summaries(clusters, view, total))]
-    // By now it holds all of them.
-    yield ['total', total.summary()]
-    if (next !== undefined) yield ['continue', next]
-  }
-  return new Members(members())
 }

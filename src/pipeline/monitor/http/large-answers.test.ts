@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
+import { longestHold } from '../testing/longest-hold.ts'
 import { monitored } from '../testing/monitored.ts'
 import { serving } from '../testing/serving.ts'
 import { admin, user } from '../testing/tokens.ts'
@@ -46,21 +47,6 @@ const textOf = async (socket: Awaited<ReturnType<typeof askedRaw>>) => {
 const fetched = async (token: string) => {
   const answer = await fetch(served.url + PATH, { headers: { authorization: `Bearer ${token}` } })
   return { status: answer.status, headers: answer.headers, text: await answer.text() }
-}
-
-/** CPU time of the longest stretch without a look at what else came, ms: what else runs on the machine counts for nothing. */
-async function longestHold(during: () => Promise<unknown>): Promise<number> {
-  let [isOver, longest, before] = [false, 0, process.cpuUsage()]
-  const look = () => {
-    const { user, system } = process.cpuUsage(before)
-    longest = Math.max(longest, (user + system) / 1000)
-    before = process.cpuUsage()
-    if (!isOver) setImmediate(look)
-  }
-  look()
-  await during()
-  isOver = true
-  return longest
 }
 
 const drained = (token: string) =>

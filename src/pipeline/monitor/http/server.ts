@@ -6,12 +6,13 @@ import { WebSocketServer } from 'ws'
 import type { AccessView } from '#access'
 import type { Attention } from '#attention'
 import { type Clock, type ClusterState, FleetError, type MemberReader } from '#model'
-import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, SlowWriter, Turns } from '#runtime'
+import { boundConnections, CONNECTION_TIMES, type Logger, type Metrics, SlowWriter, type Turns } from '#runtime'
 import type { StateReader } from '#state'
 import { rfc3339 } from '../documents.ts'
+import { jsonPieces } from '../json.ts'
 import type { Kind } from '../pictures.ts'
 import type { Topic } from '../stream/group.ts'
-import type { Opening, StreamHub } from '../stream/hub.ts'
+import type { Opening, OpenStream, StreamHub } from '../stream/hub.ts'
 import type { Tenancy } from '../tenancy.ts'
 import { type OneTimeNames, Tickets } from '../tickets.ts'
 import { type Caller, presentedBy, redactedUrl, type TokenReader } from '../tokens.ts'
@@ -19,7 +20,6 @@ import {
   type AnswerParts,
   clustersHistory,
   fleetSnapshot,
-  fleetSummary,
   forbidden,
   nodeHistory,
   nodesHistory,
@@ -31,7 +31,6 @@ import {
   unauthorized,
 } from './answers.ts'
 import { isForeign, Origins } from './cors.ts'
-import { jsonPieces } from './json.ts'
 import { type Endpoint, forAdministrators, type Route, routeOf } from './paths.ts'
 import { Places } from './places.ts'
 import { pageOf, type Selection, selected, selectionOf } from './selection.ts'
@@ -52,6 +51,8 @@ export interface MonitorServerOptions extends AnswerParts {
   readonly corsOrigins: readonly string[]
   readonly tls?: { readonly cert: string; readonly key: string }
   readonly maxConnections: number
+  /** shared by all whose work is long */
+  readonly turns: Turns
   readonly logger: Logger
   readonly metrics: Metrics
   readonly clock: Clock
@@ -96,7 +97,6 @@ export class MonitorServer implements AsyncDisposable {
   readonly #server: Server
   readonly #origins: Origins
   readonly #tickets: Tickets
-  readonly #turns = new Turns()
   readonly #places: Places
   readonly #sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false })
   readonly #requests
@@ -223,7 +223,7 @@ export class MonitorServer implements AsyncDisposable {
     const gone = new AbortController()
     const { signal } = gone
     response.on('close', () => gone.abort())
-    const writer = new SlowWriter(response, { clock: this.#options.clock, turns: this.#turns, signal })
+    const writer = new SlowWriter(response, { clock: this.#options.clock, turns: this.#options.turns, signal })
     const texts = jsonPieces(this.#document(asking))
     const { text: first, isLast } = await writer.gather(texts)
     if (isLast) return sendJson(response, first, headers)
@@ -278,7 +278,7 @@ export class MonitorServer implements AsyncDisposable {
       case 'api/metrics/clusters':
         return clustersHistory(this.#options, clusters, query)
       case 'summary':
-        return fleetSummary(this.#options, clusters, view, next)
+        return this.#options.pictures.summary(clusters, view, next)
       default:
         throw notFound()
     }
@@ -295,8 +295,9 @@ export class MonitorServer implements AsyncDisposable {
     const topic = this.#topicOf(asking)
     beginEvents(response, headers)
     if (request.method === 'HEAD') return void response.end()
-    const end = streams.open({ caller: asking.caller, topic, ...wishes }, new SseSink(response, retryMs))
-    response.on('close', end)
+    const stream = streams.open({ caller: asking.caller, topic, ...wishes }, new SseSink(response, retryMs))
+    response.on('close', stream.end)
+    this.#whereFailed(request, stream, () => response.destroy())
   }
 
   /** What is no WebSocket is answered as if nothing else had been offered: clients offer HTTP/2 that way. */
@@ -318,9 +319,18 @@ export class MonitorServer implements AsyncDisposable {
     const opening = { caller, topic: this.#topicOf(asking), ...wishesOf(request, query) }
     response.detachSocket(request.socket)
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
-      const end = streams.open(opening, webSocketSink(client))
-      client.on('close', end)
+      const stream = streams.open(opening, webSocketSink(client))
+      client.on('close', stream.end)
+      this.#whereFailed(request, stream, () => client.terminate())
       this.#log(request, 101)
+    })
+  }
+
+  /** A stream whose first frames could not be made carries nothing. */
+  #whereFailed(request: IncomingMessage, { begun }: OpenStream, end: () => void): void {
+    begun.catch((error: unknown) => {
+      this.#unexpected(request, error)
+      end()
     })
   }
 

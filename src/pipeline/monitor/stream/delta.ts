@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { Steps } from '#runtime'
 import type { NodeDocument, PodDocument } from '../documents.ts'
 
 /** A node or a pod. */
@@ -32,24 +33,41 @@ export const keyOf = (item: { readonly name: string; readonly namespace?: string
 export class SentPicture {
   readonly #band: DeadBand
   readonly #sent = new Map<string, Sent>()
+  #isExact = true
 
   constructor(band: DeadBand) {
     this.#band = band
   }
 
-  get items(): readonly Item[] {
-    return [...this.#sent.values()].map(({ item }) => item)
+  *items(): Generator<Item> {
+    for (const { item } of this.#sent.values()) yield item
   }
 
-  /** @returns undefined where nothing is worth telling */
-  advance(items: readonly Item[], now: number): Delta | undefined {
+  /** Whether every value in it is the newest: the same items lead on to the same picture. */
+  get isExact(): boolean {
+    return this.#isExact
+  }
+
+  /** @param items are made before the picture is touched @returns undefined where nothing is worth telling */
+  *advance(items: Iterable<Item | undefined>, now: number): Steps<Delta | undefined> {
+    const all: Item[] = []
+    for (const item of items) {
+      if (item) all.push(item)
+      yield
+    }
     const upsert: Upsert[] = []
     const gone = new Set(this.#sent.keys())
-    for (const item of items) {
+    this.#isExact = true
+    for (const item of all) {
+      yield
       const key = keyOf(item)
       gone.delete(key)
       const before = this.#sent.get(key)
-      if (before && this.#isWithin(before, item, now)) continue
+      if (before && isEqual(before.item, item)) continue
+      if (before && this.#isWithin(before, item, now)) {
+        this.#isExact = false
+        continue
+      }
       this.#sent.set(key, { item, at: now })
       upsert.push(before ? differenceOf(before.item, item) : { ...item })
     }
@@ -58,11 +76,12 @@ export class SentPicture {
   }
 
   #isWithin({ item: before, at }: Sent, item: Item, now: number): boolean {
-    if (before === item || isDeepStrictEqual(before, item)) return true
     if (now - at >= this.#band.maxMs || this.#band.points <= 0) return false
     return isStillEqual(before, item) && movedPoints(before, item) < this.#band.points
   }
 }
+
+const isEqual = (a: Item, b: Item): boolean => a === b || isDeepStrictEqual(a, b)
 
 /** Keys that move all the time; a change of any other is told at once. */
 const MOVING: ReadonlySet<string> = new Set([

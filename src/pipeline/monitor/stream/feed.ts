@@ -1,5 +1,7 @@
 import type { AccessView } from '#access'
 import type { ClusterState } from '#model'
+import type { Steps } from '#runtime'
+import { Items, jsonText, Members } from '../json.ts'
 import type { Kind, Pictures } from '../pictures.ts'
 import { type DeadBand, SentPicture } from './delta.ts'
 import { Body } from './frame.ts'
@@ -44,6 +46,7 @@ export class Feed {
   /** tick of the oldest picture that differences lead on from; undefined: nobody asked for differences yet */
   #since: number | undefined
   #advancedAt: number | undefined
+  #advanced: ClusterState | undefined
   #snapshot: { readonly mark: string; readonly body: Body } | undefined
   usedAt = 0
 
@@ -53,9 +56,9 @@ export class Feed {
   }
 
   /** The newest whole snapshot. The very same body where nothing is new. */
-  body(cluster: ClusterState | undefined, view: AccessView, form: Form, now: number): Body {
+  *body(cluster: ClusterState | undefined, view: AccessView, form: Form, now: number): Steps<Body> {
     this.usedAt = now
-    this.#renew(cluster, view, now)
+    yield* this.#renew(cluster, view, now)
     const made = this.#bodies
     const known = made?.forms.get(form)
     if (known) return known
@@ -65,32 +68,37 @@ export class Feed {
   }
 
   /** Leads the picture that is followed by differences on to now. */
-  advance(cluster: ClusterState, view: AccessView, tick: number, now: number): void {
+  *advance(cluster: ClusterState, view: AccessView, tick: number, now: number): Steps<void> {
     this.usedAt = now
     // Within a tick it stands still: who was told of that tick would miss what came after.
     if (this.#advancedAt === tick) return
     this.#advancedAt = tick
     const { pictures, kind } = this.#options
-    const items = kind === 'nodes' ? pictures.nodes(cluster, view) : pictures.pods(cluster, view)
-    const delta = this.#picture.advance(items, now)
+    if (this.#advanced === cluster && this.#picture.isExact) return
+    const delta = yield* this.#picture.advance(pictures.each(cluster, view, kind), now)
+    this.#advanced = cluster
     if (this.#since === undefined) {
       this.#since = tick
       return
     }
     if (!delta) return
-    const body = new Body(JSON.stringify({ ...this.#head(cluster), ...delta }), 'delta')
+    const { upsert, remove } = delta
+    const document = Members.of({ ...this.#head(cluster), upsert: new Items(upsert), remove: new Items(remove) })
+    const body = new Body(yield* jsonText(document), 'delta')
     this.#log.push({ tick, at: now, body })
     this.#options.window.bytes += body.data.length
     this.#trim(now)
   }
 
   /** What is followed, whole: the differences of later ticks lead on from it. */
-  snapshot(cluster: ClusterState): Body {
+  *snapshot(cluster: ClusterState): Steps<Body> {
     const head = { ...this.#head(cluster), stale: this.#options.pictures.isStale(cluster, this.#options.kind) }
     const mark = `${this.#log.at(-1)?.tick} ${this.#since} ${head.timestamp} ${head.stale}`
-    if (this.#snapshot?.mark !== mark)
-      this.#snapshot = { mark, body: new Body(JSON.stringify({ ...head, items: this.#picture.items }), 'snapshot') }
-    return this.#snapshot.body
+    if (this.#snapshot?.mark === mark) return this.#snapshot.body
+    const document = Members.of({ ...head, items: new Items(this.#picture.items()) })
+    const body = new Body(yield* jsonText(document), 'snapshot')
+    this.#snapshot = { mark, body }
+    return body
   }
 
   /** Whether who holds the picture of that tick can be led on from it. */
@@ -124,7 +132,7 @@ export class Feed {
     }
   }
 
-  #renew(cluster: ClusterState | undefined, view: AccessView, now: number): void {
+  *#renew(cluster: ClusterState | undefined, view: AccessView, now: number): Steps<void> {
     const { pictures, kind, refreshMs } = this.#options
     const stale = pictures.isStale(cluster, kind)
     if (this.#bodies && this.#seen?.cluster === cluster && this.#seen?.stale === stale) return
@@ -132,7 +140,7 @@ export class Feed {
     // Between two reads of usage whole snapshots are made no more often than at the refresh.
     if (this.#bodies && this.#bodies.mark === mark && now - this.#bodies.at < refreshMs) return
     this.#seen = { cluster, stale }
-    const text = JSON.stringify(pictures.snapshot(cluster, view, kind))
+    const text = yield* jsonText(pictures.snapshot(cluster, view, kind))
     if (this.#bodies?.text !== text) this.#bodies = { text, mark, at: now, forms: new Map() }
   }
 }

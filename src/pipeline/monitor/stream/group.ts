@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { AccessView } from '#access'
 import type { ClusterState } from '#model'
+import type { Steps } from '#runtime'
 import type { Kind } from '../pictures.ts'
 import type { Feed, Form } from './feed.ts'
 import { Body, Frame } from './frame.ts'
@@ -20,7 +21,7 @@ export interface GroupParts {
   /** names this process; begins every id */
   readonly epoch: string
   feed(cluster: ClusterState | undefined, kind: Kind, view: AccessView): Feed
-  summary(clusters: readonly ClusterState[], view: AccessView): Body
+  summary(clusters: readonly ClusterState[], view: AccessView): Steps<Body>
   status(cluster: ClusterState, kinds: Topic['kinds']): Body
 }
 
@@ -79,8 +80,8 @@ export class StreamGroup {
   }
 
   /** The newest whole snapshots. @param told those that a stream was sent before @returns what of them is new to it */
-  news(told: readonly Frame[]): { readonly all: readonly Frame[]; readonly news: readonly Frame[] } {
-    if (this.#snapshotsAt !== this.#tick) this.#renewSnapshots()
+  *news(told: readonly Frame[]): Steps<{ readonly all: readonly Frame[]; readonly news: readonly Frame[] }> {
+    if (this.#snapshotsAt !== this.#tick) yield* this.#renewSnapshots()
     const all = this.#snapshots
     let news = told === all ? [] : this.#news.get(told)
     if (!news) {
@@ -96,30 +97,32 @@ export class StreamGroup {
    * @param position undefined: the stream holds nothing
    * @param resumeFrom the tick of what a client that comes back holds already
    */
-  steps(
+  *steps(
     position: Position | undefined,
     resumeFrom?: number,
-  ): { readonly position: Position; readonly frames: readonly Frame[] } {
-    if (this.#position.tick !== this.#tick) this.#renewPosition()
+  ): Steps<{ readonly position: Position; readonly frames: readonly Frame[] }> {
+    if (this.#position.tick !== this.#tick) yield* this.#renewPosition()
     const known = resumeFrom === undefined ? this.#steps.get(position) : undefined
-    const frames = known ?? this.#framesOf(this.#bodiesAfter(position, resumeFrom))
+    const frames = known ?? this.#framesOf(yield* this.#bodiesAfter(position, resumeFrom))
     if (resumeFrom === undefined) this.#steps.set(position, frames)
     return { position: this.#position, frames }
   }
 
-  #renewPosition(): void {
+  *#renewPosition(): Steps<void> {
     this.#steps.clear()
     const [view, parts, { kinds }] = [this.#view as AccessView, this.#parts, this.topic]
-    const followed = (this.#clusters ?? []).flatMap((cluster) => {
-      if (!cluster) return []
+    const followed: Followed[] = []
+    for (const cluster of this.#clusters ?? []) {
+      yield
+      if (!cluster) continue
       const feeds = kinds.flatMap((kind) => (kind === 'summary' ? [] : [parts.feed(cluster, kind, view)]))
-      for (const feed of feeds) feed.advance(cluster, view, this.#tick, this.#now)
-      return [{ cluster, feeds, status: view.canSee(cluster) ? parts.status(cluster, kinds) : undefined }]
-    })
+      for (const feed of feeds) yield* feed.advance(cluster, view, this.#tick, this.#now)
+      followed.push({ cluster, feeds, status: view.canSee(cluster) ? parts.status(cluster, kinds) : undefined })
+    }
     this.#position = { tick: this.#tick, followed }
   }
 
-  #bodiesAfter(position: Position | undefined, resumeFrom: number | undefined): readonly Body[] {
+  *#bodiesAfter(position: Position | undefined, resumeFrom: number | undefined): Steps<readonly Body[]> {
     const bodies: Body[] = []
     const held = new Map(position?.followed.map((one) => [one.cluster.name, one]))
     for (const { cluster, feeds, status } of this.#position.followed) {
@@ -128,7 +131,7 @@ export class StreamGroup {
       for (const feed of feeds) {
         const from = before?.feeds.includes(feed) ? position?.tick : resumeFrom
         if (from !== undefined && feed.covers(from)) bodies.push(...feed.after(from))
-        else bodies.push(feed.snapshot(cluster))
+        else bodies.push(yield* feed.snapshot(cluster))
       }
       if (status && status.data !== before?.status?.data) bodies.push(status)
     }
@@ -142,37 +145,31 @@ export class StreamGroup {
     return bodies.map((body, at) => new Frame(idAt(at), body))
   }
 
-  #renewSnapshots(): void {
+  *#renewSnapshots(): Steps<void> {
     this.#snapshotsAt = this.#tick
     this.#news.clear()
     const before = new Map(this.#snapshots.map((frame) => [frame.slot, frame]))
-    const frames = [...this.#bodies()].map(([slot, body]) => {
+    const frames: Frame[] = []
+    const add = (slot: string, body: Body) => {
       const known = before.get(slot)
-      return known?.body === body ? known : new Frame(`${this.#parts.epoch}.${this.#tick}`, body, slot)
-    })
-    const isSame =
-      frames.length === this.#snapshots.length && frames.every((frame, at) => frame === this.#snapshots[at])
-    if (!isSame) this.#snapshots = frames
-  }
-
-  *#bodies(): Generator<readonly [slot: string, body: Body]> {
+      frames.push(known?.body === body ? known : new Frame(`${this.#parts.epoch}.${this.#tick}`, body, slot))
+    }
     const [view, clusters, { kinds, form }] = [this.#view as AccessView, this.#clusters ?? [], this.topic]
     for (const kind of kinds) {
       if (kind === 'summary') {
-        yield [
-          'summary',
-          this.#parts.summary(
-            clusters.filter((cluster) => cluster !== undefined),
-            view,
-          ),
-        ]
+        const known = clusters.filter((cluster) => cluster !== undefined)
+        add('summary', yield* this.#parts.summary(known, view))
         continue
       }
       for (const cluster of clusters) {
+        yield
         const feed = this.#parts.feed(cluster, kind, view)
-        yield [`${kind} ${cluster?.name ?? ''}`, feed.body(cluster, view, form, this.#now)]
+        add(`${kind} ${cluster?.name ?? ''}`, yield* feed.body(cluster, view, form, this.#now))
       }
     }
+    const isSame =
+      frames.length === this.#snapshots.length && frames.every((frame, at) => frame === this.#snapshots[at])
+    if (!isSame) this.#snapshots = frames
   }
 }
 

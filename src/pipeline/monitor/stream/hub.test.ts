@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Metrics } from '#runtime'
+import { Metrics, Turns } from '#runtime'
 import { Pictures } from '../pictures.ts'
 import { Tenancy } from '../tenancy.ts'
 import { monitored } from '../testing/monitored.ts'
@@ -48,34 +48,38 @@ function opened(maxStreams = 100) {
     tenancy: new Tenancy(tenancy, clock),
     band: { points: 0, maxMs: 60_000 },
     metrics: new Metrics({}, { processMetrics: false }),
+    turns: new Turns(),
   })
-  const open = (userId = 'a', sink = new GivenSink()) => {
+  const begin = (userId: string, sink: Sink) => {
     const topic = { name: 'all', clusters: () => state.clusters(), kinds: ['pods' as const], form: 'bare' as const }
-    hub.open({ caller: caller(userId), topic, protocol: 1 }, sink)
+    return hub.open({ caller: caller(userId), topic, protocol: 1 }, sink)
+  }
+  const open = async (userId = 'a', sink = new GivenSink()) => {
+    await begin(userId, sink).begun
     return sink
   }
-  const pass = (ms: number, isRead = false) => {
+  const pass = async (ms: number, isRead = false) => {
     time.now += ms
     if (isRead) state.set(cluster(time.now))
-    hub.tick()
+    await hub.tick()
   }
-  return { hub, open, pass }
+  return { hub, begin, open, pass }
 }
 
 describe('open streams', () => {
   it('get a sign of life every fifteen seconds, and nothing else while nothing is new', async () => {
     const { hub, open, pass } = opened()
     await using _hub = hub
-    const sink = open()
-    for (let second = 0; second < 46; second++) pass(1000)
+    const sink = await open()
+    for (let second = 0; second < 46; second++) await pass(1000)
     expect([sink.frames.length, sink.beats]).toEqual([1, 3])
   })
 
   it('share one encoded body among all who see alike', async () => {
     const { hub, open, pass } = opened()
     await using _hub = hub
-    const [one, other] = [open('a'), open('b')]
-    pass(1000, true)
+    const [one, other] = [await open('a'), await open('b')]
+    await pass(1000, true)
     expect(one.frames).toHaveLength(2)
     expect(one.frames.map(({ body }) => body)).toEqual(other.frames.map(({ body }) => body))
     expect(one.frames.every(({ body }, at) => body === other.frames[at]?.body)).toBe(true)
@@ -84,16 +88,27 @@ describe('open streams', () => {
   it('keep the newest alone for who takes nothing, and end it after half a minute of that', async () => {
     const { hub, open, pass } = opened()
     await using _hub = hub
-    const [late, stuck] = [open(), open()]
+    const [late, stuck] = [await open(), await open()]
     late.isBusy = true
     stuck.isBusy = true
-    for (let second = 1; second <= 10; second++) pass(1000, true)
+    for (let second = 1; second <= 10; second++) await pass(1000, true)
     expect(late.frames).toHaveLength(1)
     late.drain()
     expect(late.frames).toHaveLength(2)
     expect(JSON.parse(late.frames[1]?.body.data ?? '').timestamp).toBe('2026-01-01T00:00:10Z')
-    for (let second = 1; second <= 60; second++) pass(1000, true)
+    for (let second = 1; second <= 60; second++) await pass(1000, true)
     expect([late.isEnded, stuck.isEnded]).toEqual([false, true])
+  })
+
+  it('say nothing to who went before anything was made, and hold no place for it', async () => {
+    const { hub, begin } = opened(4)
+    await using _hub = hub
+    const sink = new GivenSink()
+    const { begun, end } = begin('a', sink)
+    expect(hub.hasRoom(caller('a'))).toBe(false)
+    end()
+    await begun
+    expect([sink.frames.length, hub.hasRoom(caller('a'))]).toEqual([0, true])
   })
 
   it('leave room for others: a user has a quarter of them at most', async () => {
@@ -101,9 +116,9 @@ describe('open streams', () => {
     await using _hub = hub
     const room = () => ['a', 'b'].map((userId) => hub.hasRoom(caller(userId)))
     expect(room()).toEqual([true, true])
-    for (let count = 0; count < 2; count++) open('a')
+    for (let count = 0; count < 2; count++) await open('a')
     expect(room()).toEqual([false, true])
-    for (const userId of ['b', 'b', 'c', 'c', 'd', 'd']) open(userId)
+    for (const userId of ['b', 'b', 'c', 'c', 'd', 'd']) await open(userId)
     expect(room()).toEqual([false, false])
   })
 })

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { AccessView } from '#access'
 import { type Clock, type ClusterState, seconds } from '#model'
-import type { Metrics } from '#runtime'
+import { inTurns, type Metrics, type Steps, type Turns } from '#runtime'
 import type { StateReader } from '#state'
 import { rfc3339 } from '../documents.ts'
+import { jsonText } from '../json.ts'
 import type { Kind, Pictures } from '../pictures.ts'
 import type { Tenancy } from '../tenancy.ts'
 import type { Caller } from '../tokens.ts'
@@ -29,8 +30,18 @@ export interface StreamHubOptions {
   readonly refreshMs: number
   readonly band: DeadBand
   readonly maxStreams: number
+  /** in which all is made: however many clusters and streams there are, others are heard meanwhile */
+  readonly turns: Turns
   readonly clock: Clock
   readonly metrics: Metrics
+}
+
+/** One that was opened. */
+export interface OpenStream {
+  /** its first frames were sent, or it ended before; rejects where they could not be made */
+  readonly begun: Promise<void>
+  /** for a client that went away */
+  readonly end: () => void
 }
 
 interface Stream {
@@ -68,6 +79,8 @@ export class StreamHub implements AsyncDisposable {
   readonly #windows = new Map<string, Window>()
   readonly #summaries = new Map<string, { readonly body: Body; readonly at: number }>()
   readonly #counts: ReturnType<typeof countsOf>
+  readonly #closing = new AbortController()
+  #last: Promise<unknown> = Promise.resolve()
   #tick = 1
   #beatAt: number
 
@@ -84,8 +97,8 @@ export class StreamHub implements AsyncDisposable {
     return (this.#perUser.get(userId) ?? 0) < Math.max(1, maxStreams * CALLER_SHARE)
   }
 
-  /** Sends the first frames at once. @returns what ends it, for a client that went away */
-  open({ caller, topic, protocol, lastEventId }: Opening, sink: Sink): () => void {
+  /** Holds a place from now on; the first frames are sent as soon as they are made. */
+  open({ caller, topic, protocol, lastEventId }: Opening, sink: Sink): OpenStream {
     const { clock, tenancy, state } = this.#options
     const view = tenancy.viewOf(caller, state.clusters())
     const group = this.#groupOf(topic, view)
@@ -95,12 +108,28 @@ export class StreamHub implements AsyncDisposable {
     this.#streams.add(stream)
     const { userId } = caller
     this.#perUser.set(userId, (this.#perUser.get(userId) ?? 0) + 1)
-    this.#serve(stream, view)
-    return () => this.#forget(stream)
+    return { begun: this.#inOrder(this.#begin(stream)), end: () => this.#forget(stream) }
   }
 
   /** Tells everybody what is new to them. @returns the clusters that streams are about */
-  tick(): ReadonlySet<string> {
+  async tick(): Promise<ReadonlySet<string>> {
+    return (await this.#inOrder(this.#tellAll())) ?? new Set()
+  }
+
+  /** One after the other: two at once would make the same twice, and mix two moments. @returns undefined: all ended meanwhile */
+  #inOrder<T>(steps: Steps<T>): Promise<T | undefined> {
+    const done = this.#last.then(() => inTurns(steps, this.#options.turns, this.#closing.signal))
+    this.#last = done.catch(() => undefined)
+    return done
+  }
+
+  *#begin(stream: Stream): Steps<void> {
+    if (!this.#streams.has(stream)) return
+    const { tenancy, state } = this.#options
+    yield* this.#serve(stream, tenancy.viewOf(stream.caller, state.clusters()))
+  }
+
+  *#tellAll(): Steps<ReadonlySet<string>> {
     const { clock, state, tenancy } = this.#options
     const now = clock.now()
     this.#tick++
@@ -116,17 +145,20 @@ export class StreamHub implements AsyncDisposable {
       const who = stream.caller.isAdmin ? undefined : stream.caller.userId
       const view = views.get(who) ?? tenancy.viewOf(stream.caller, clusters)
       views.set(who, view)
-      for (const cluster of this.#serve(stream, view)) if (cluster) looked.add(cluster.name)
+      for (const cluster of yield* this.#serve(stream, view)) if (cluster) looked.add(cluster.name)
+      yield
     }
-    if (Math.abs(now - this.#beatAt) >= BEAT_MS) this.#beat(now)
+    if (Math.abs(now - this.#beatAt) >= BEAT_MS) yield* this.#beat(now)
     return looked
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const stream of this.#streams) this.#end(stream, 'server going down')
+    this.#closing.abort()
+    await this.#last
   }
 
-  #serve(stream: Stream, view: AccessView): readonly (ClusterState | undefined)[] {
+  *#serve(stream: Stream, view: AccessView): Steps<readonly (ClusterState | undefined)[]> {
     if (stream.group.fingerprint !== view.fingerprint) this.#enter(stream, view)
     const { group } = stream
     const clusters = group.renew(view, this.#tick, this.#options.clock.now())
@@ -134,28 +166,37 @@ export class StreamHub implements AsyncDisposable {
       this.#end(stream, 'access changed')
       return []
     }
-    if (stream.protocol === 2) this.#serveDifferences(stream)
-    else this.#serveSnapshots(stream)
+    if (stream.protocol === 2) yield* this.#serveDifferences(stream)
+    else yield* this.#serveSnapshots(stream)
     return clusters
   }
 
-  #serveSnapshots(stream: Stream): void {
-    const { all, news } = stream.group.news(stream.told)
+  *#serveSnapshots(stream: Stream): Steps<void> {
+    const { all, news } = yield* stream.group.news(stream.told)
     stream.told = all
-    for (const frame of news) this.#send(stream, frame)
+    yield* this.#sendAll(stream, news)
   }
 
-  #serveDifferences(stream: Stream): void {
+  *#serveDifferences(stream: Stream): Steps<void> {
     if (stream.client.isBehind) {
       if (!stream.client.isReady) return
       stream.client.isBehind = false
       stream.position = undefined
       stream.resumeFrom = undefined
     }
-    const { position, frames } = stream.group.steps(stream.position, stream.resumeFrom)
+    const { position, frames } = yield* stream.group.steps(stream.position, stream.resumeFrom)
     stream.position = position
     stream.resumeFrom = undefined
-    for (const frame of frames) this.#send(stream, frame)
+    yield* this.#sendAll(stream, frames)
+  }
+
+  *#sendAll(stream: Stream, frames: readonly Frame[]): Steps<void> {
+    for (const frame of frames) {
+      // It may have ended meanwhile.
+      if (!this.#streams.has(stream)) return
+      this.#send(stream, frame)
+      yield
+    }
   }
 
   /** Another view than before: what the client holds does not count. */
@@ -187,13 +228,13 @@ export class StreamHub implements AsyncDisposable {
   }
 
   /** Made no more often than at the refresh: its ages move all the time. */
-  #summary(topic: Topic, clusters: readonly ClusterState[], view: AccessView): Body {
+  *#summary(topic: Topic, clusters: readonly ClusterState[], view: AccessView): Steps<Body> {
     const key = `${topic.name} ${view.fingerprint}`
     const { clock, refreshMs, pictures } = this.#options
     const now = clock.now()
     const known = this.#summaries.get(key)
     if (known && Math.abs(now - known.at) < refreshMs) return known.body
-    const body = new Body(JSON.stringify(pictures.summary(clusters, view)))
+    const body = new Body(yield* jsonText(pictures.summary(clusters, view)))
     this.#summaries.set(key, { body, at: now })
     return body
   }
@@ -232,9 +273,12 @@ export class StreamHub implements AsyncDisposable {
     return feed
   }
 
-  #beat(now: number): void {
+  *#beat(now: number): Steps<void> {
     this.#beatAt = now
-    for (const stream of this.#streams) if (!stream.client.beat()) this.#end(stream, 'too slow')
+    for (const stream of this.#streams) {
+      if (!stream.client.beat()) this.#end(stream, 'too slow')
+      yield
+    }
     for (const [key, feed] of this.#feeds) {
       if (now - feed.usedAt <= FEED_IDLE_MS) continue
       feed.close()

@@ -1,3 +1,5 @@
+import type { Steps } from '#runtime'
+
 /*
  * Documents whose large parts are made while they are written. In these parts undefined stands for a step of the work that adds
  * nothing, after which others may have their turn.
@@ -33,6 +35,24 @@ export function* jsonPieces(value: unknown): Generator<string> {
   if (value instanceof Items) yield* enclosed('[', value.made, jsonPieces, ']')
   else if (value instanceof Members) yield* enclosed('{', value.made, memberPieces, '}')
   else yield JSON.stringify(value)
+}
+
+/** Pieces are put together to about so many letters: a text of very many pieces is slow to write. */
+const PART = 64 * 1024
+
+/** The same as one text, for what is sent to many. */
+export function* jsonText(value: unknown): Steps<string> {
+  const parts: string[] = []
+  let part = ''
+  for (const piece of jsonPieces(value)) {
+    part += piece
+    if (part.length >= PART) {
+      parts.push(part)
+      part = ''
+    }
+    yield
+  }
+  return `${parts.join('')}${part}`
 }
 
 function* memberPieces([name, value]: Member): Generator<string> {

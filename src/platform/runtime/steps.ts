@@ -1,8 +1,8 @@
-import type { Turns } from '#runtime'
+import type { Turns } from './turns.ts'
 
 /*
- * Work over many chunks is written as steps: a generator that yields where it may be interrupted. Whoever must not wait runs them at
- * once, a route in turns.
+ * Work over much is written as steps: a generator that yields where it may be interrupted. Whoever must not wait runs them at once,
+ * a server in turns.
  */
 
 /** Work that yields now and then, and returns what it was for. */

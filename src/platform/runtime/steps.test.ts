@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Turns } from '#runtime'
-import { atOnce, inTurns, type Steps } from './turns.ts'
+import { atOnce, inTurns, type Steps } from './steps.ts'
+import { Turns } from './turns.ts'
 
 function* countTo(most: number, seen: (count: number) => void): Steps<number> {
   for (let count = 1; count <= most; count++) {
