@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { Principal } from '#access'
 import { type Identity, openIdentity } from '#identity'
@@ -59,6 +61,35 @@ async function open(url: string, headers: Record<string, string>): Promise<Strea
 }
 
 describe('a stream', () => {
+  it.each([
+    ['server-sent events', '/api/v1/stream', ''],
+    [
+      'a WebSocket',
+      '/api/v1/stream/ws',
+      'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n',
+    ],
+  ])('of who went before it was known who asks is none (%s)', async (_, path, headers) => {
+    const { identity } = await sessions(Number.POSITIVE_INFINITY)
+    const [asked, known] = [new AbortController(), new AbortController()]
+    const isAsked = once(asked.signal, 'abort')
+    const identify: Identity['identify'] = async (request) => {
+      asked.abort()
+      await once(known.signal, 'abort')
+      return identity.identify(request)
+    }
+    await using world = await aFleet({ ...identity, identify })
+    const url = new URL(await world.server.start())
+    const socket = connect(Number(url.port), '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\n${headers}\r\n`)
+    await isAsked
+    socket.resetAndDestroy()
+    // The server hears of it before it knows who asked.
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    known.abort()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(await world.metrics.registry.getSingleMetricAsString('clusterpulse_streams_open')).toMatch(/ 0$/m)
+  })
+
   it('ends at once with the session it stands on, and no other does', async () => {
     const { identity, end } = await sessions(Number.POSITIVE_INFINITY)
     await using world = await aFleet(identity)

@@ -1,8 +1,10 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { connect } from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import { configMap, eventually } from './behaviour/subject.ts'
+import type { ApiResponse } from './http/call.ts'
 import { listenApi } from './listen.ts'
 import { ApiServer } from './server.ts'
 import { aDirectory, aServer, clientOf, listening, TOKENS } from './test/server.ts'
@@ -228,6 +230,36 @@ describe('watches under pressure', () => {
     expect(late.body.reason).toBe('Expired')
     const rest = await client.ask('GET', '/api/v1/configmaps', { query: { continue: late.body.metadata.continue } })
     expect(rest.body.items[0].metadata.name).toBe('b')
+  })
+
+  it('holds no watch for who went before it was known who asks', async () => {
+    const server = await aServer()
+    const request = Object.assign(Readable.from([]), {
+      ...{ method: 'GET', url: '/api/v1/configmaps?watch=1', complete: true },
+      ...{ headers: { authorization: 'Bearer x' }, headersDistinct: { authorization: ['Bearer x'] } },
+    })
+    const nothing = () => undefined
+    const heads: number[] = []
+    const response: ApiResponse = {
+      ...{ headersSent: false, destroyed: true, writableEnded: false, writableLength: 0 },
+      ...{
+        setHeader: nothing,
+        appendHeader: nothing,
+        flushHeaders: nothing,
+        end: nothing,
+        destroy: nothing,
+        on: nothing,
+      },
+      write: () => false,
+      writeHead: (status) => heads.push(status),
+    }
+    const isOver = server
+      .handle(request, response, '', {
+        holder: () => ({ name: 'admin', groups: ['system:masters'] }),
+      })
+      .then(() => true)
+    expect(await Promise.race([isOver, new Promise((resolve) => setTimeout(resolve, 2000))])).toBe(true)
+    expect(heads).toEqual([200])
   })
 
   it('cuts off a watcher that does not read, and nobody else', async () => {

@@ -454,6 +454,25 @@ describe('the inventory API', () => {
     expect(again.status).toBe(200)
   })
 
+  it('streams nothing to who went before it was known whether he may', async () => {
+    const [asked, known] = [new AbortController(), new AbortController()]
+    const isAsked = once(asked.signal, 'abort')
+    const judge = async () => {
+      asked.abort()
+      await once(known.signal, 'abort')
+      return 'allowed' as const
+    }
+    const { port, metrics } = await served(aWorld(), { access: { judge } })
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`GET /v1alpha1/inventory/watch HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer x\r\n\r\n`)
+    await isAsked
+    socket.resetAndDestroy()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    known.abort()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(await metrics.registry.getSingleMetricAsString('kollect_inventory_streams')).toMatch(/ 0$/m)
+  })
+
   it('keeps one piece for who reads slowly, and shows him the newest state when he reads on', async () => {
     const world = new World()
     const large = (at: number) =>
