@@ -60,6 +60,24 @@ describe('the stream', () => {
     reader.close()
   })
 
+  it('says so to who listens already, also where somebody comes in the same moment', async () => {
+    let fault: string | undefined
+    await using world = await aWorld({}, { readiness: { log: () => fault } })
+    await world.connect('west')
+    const url = await world.server.start()
+    const reader = await openStream(url)
+    await reader.until(has('snapshot'))
+    const newest = () => reader.frames.filter(({ event }) => event === 'store').at(-1)?.data.reason
+    for (let n = 0; n < 10; n++) {
+      fault = n % 2 === 0 ? `fault ${n}` : undefined
+      const other = await openStream(url)
+      await other.until(has('store'))
+      await reader.until(() => newest() === (fault ?? ''))
+      other.close()
+    }
+    reader.close()
+  })
+
   it('carries rows and events of the clusters it was asked for, and of no other', async () => {
     await using world = await aWorld()
     await world.connect('west')

@@ -112,6 +112,7 @@ export class StreamHub implements AsyncDisposable {
   /** when it was last told what moved, and how long that took, ms */
   #told = { at: Number.NEGATIVE_INFINITY, tookMs: 0 }
   /** what was last said of the store, to compare */
+  /** as it was told to those who listen */
   #storeState: string
   #steadyAt: number
   #ticks = 0
@@ -441,7 +442,9 @@ export class StreamHub implements AsyncDisposable {
     const { state, clock } = this.#parts
     const now = clock.now()
     const availability = state.availability()
-    if (said(this.#parts.store.now()) !== this.#storeState) {
+    const storeState = said(this.#parts.store.now())
+    if (storeState !== this.#storeState) {
+      this.#storeState = storeState
       const frame = this.#storeFrame()
       for (const client of this.#groups.clients()) {
         this.#write(client, frame)
@@ -518,9 +521,7 @@ export class StreamHub implements AsyncDisposable {
   }
 
   #storeFrame(): Frame {
-    const store = this.#parts.store.now()
-    this.#storeState = said(store)
-    return new Frame('store', JSON.stringify(store))
+    return new Frame('store', JSON.stringify(this.#parts.store.now()))
   }
 }
 

@@ -616,7 +616,9 @@ export class Ingester implements AsyncDisposable {
       if (isNews && record.kind === 'batch') onTheirWay.add(record.batch.cluster)
       if (isNews && record.kind === 'removed') gone.add(record.cluster)
     }
-    if (this.#file.found === 'in part') this.#seed(known.filter(({ name }) => !gone.has(name)))
+    const left = known.filter(({ name }) => !gone.has(name))
+    if (this.#file.found === 'in part') this.#seed(left)
+    for (const one of left) if (one.connection) this.#ledger.follow(one.name, liveOf(one))
     for (const [name, entry] of this.#entries) {
       const [live, known] = [this.#ledger.live(name), state.cluster(name)]
       const isThere = known?.origin === live?.origin && known?.sequence === live?.sequence
@@ -633,8 +635,8 @@ export class Ingester implements AsyncDisposable {
 
   #seed(clusters: readonly ClusterState[]): void {
     for (const known of clusters) {
-      const { name, connection, origin, sequence } = known
-      if (connection) this.#ledger.seed(name, connection.intervalMs, { origin, sequence, at: lastRoundAt(known) ?? 0 })
+      const { name, connection } = known
+      if (connection) this.#ledger.seed(name, connection.intervalMs, liveOf(known))
     }
   }
 
@@ -792,5 +794,11 @@ function logMetrics(log: Log, metrics: Metrics): void {
 }
 
 /** When the last round of a cluster was, whatever its end; null: there was none. That nobody reads it now is no round. */
+const liveOf = (known: ClusterState) => ({
+  origin: known.origin,
+  sequence: known.sequence,
+  at: lastRoundAt(known) ?? 0,
+})
+
 const lastRoundAt = (known: ClusterState | undefined): number | null | undefined =>
   (known?.status.before ?? known?.status)?.checkedAt

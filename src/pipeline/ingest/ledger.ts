@@ -140,6 +140,17 @@ export class Ledger {
     this.#receive(cluster, live.origin, [live.sequence, live.sequence], -1)
   }
 
+  /**
+   * What state has of a cluster, where that is newer than anything in this log: another manager wrote it, by a log of its own. Rounds of
+   * the hub are numbered on from there. A batch of an agent is not taken for received: its samples may be in no history.
+   */
+  follow(cluster: ClusterName, live: Live): void {
+    const book = this.#bookOf(cluster)
+    if (live.sequence === 0 || !isNewer(live, book.live)) return
+    book.live = live
+    if (live.origin === PULL) this.#receive(cluster, PULL, [live.sequence, live.sequence], -1)
+  }
+
   /** A record that is synced; in the order of the log. One that was noted before changes nothing. */
   note({ record, audience }: LogEntry, index: number): void {
     if (index <= this.#position) return

@@ -183,9 +183,10 @@ export class RedisMirror extends FollowedFleet implements AsyncDisposable {
   async #listen(): Promise<void> {
     const { signal } = this.closing
     while (!signal.aborted) {
+      const askedAt = this.clock.now()
       if (this.#redis.status === 'ready')
         await pipelined(this.#redis, [readPulses]).then(
-          ([hash]) => this.#pulses.take(hashOf(hash)),
+          ([hash]) => this.#pulses.take(hashOf(hash), askedAt),
           () => this.#pulses.forget(),
         )
       else this.#pulses.forget()

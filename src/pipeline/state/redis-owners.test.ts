@@ -129,7 +129,12 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
       await owners.seeAll('n1')
       expect(new Set(fleet.map((name) => ownerOf(name, of))).size).toBe(of)
       const indexes = Array.from({ length: of }, (_, i) => `${i + 1}`)
-      expect(await fields()).toEqual([...indexes, 'count', ...indexes.map((index) => `names:${index}`)])
+      expect(await fields()).toEqual([
+        ...indexes,
+        'count',
+        ...indexes.map((index) => `names:${index}`),
+        ...indexes.map((index) => `writer:${index}`),
+      ])
       expect(await redis.exists('clusterpulse:generation')).toBe(0)
       await using seen = aMirror()
       await follows(seen.mirror, owners)
@@ -479,6 +484,7 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
       count: '1',
       1: generation,
       'names:1': namesText(fleet),
+      'writer:1': expect.any(String) as string,
     })
     // What it left: no hash, and entries without an owner.
     const forget = async () => {
@@ -508,6 +514,7 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
         count: '1',
         1: generation,
         'names:1': namesText(fleet),
+        'writer:1': expect.any(String) as string,
       })
       expect(await redis.get('clusterpulse:generation')).toBe(generation)
     }
@@ -516,6 +523,35 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
     await using owners = await Owners.open(2)
     expect(owners.stores.flatMap((store) => store.clusters())).toHaveLength(fleet.length)
     await follows(seen.mirror, owners)
+  })
+
+  it('takes nothing of a writer any more once another has taken over, whatever that still has to say and how it ends', async () => {
+    const [west] = fleet as [ClusterName]
+    const nodes = (reader: StateReader) => [...(reader.cluster(west)?.parts.node?.items.keys() ?? [])]
+    const former = await open(1, 1)
+    await former.apply([connected(west), round(west, 1, 'old')], 1)
+    await former.flush()
+    await using mirror = new RedisMirror({ connection: server, clock, waitMs: 30 })
+    const seen: string[] = []
+    mirror.onSteps(() => seen.push(nodes(mirror).join()))
+    await eventually('it is followed', () => nodes(mirror).length === 1)
+    await using store = await open(1, 1, { logId: 'another' })
+    await store.apply([round(west, 2, 'new')], 1)
+    await store.flush()
+    await eventually('it is followed', () => nodes(mirror).join() === 'new')
+    const written = await redis.hgetall('clusterpulse:cluster:west')
+    await former.apply([round(west, 9, 'late', 'later')], 9)
+    await expect(former.flush()).rejects.toThrow('another process took over')
+    expect(former.availability()).toMatchObject({ state: 'unavailable', reason: expect.stringContaining('took over') })
+    await former.apply([removed(west)], 10).catch(() => undefined)
+    await former[Symbol.asyncDispose]()
+    expect(await redis.hgetall('clusterpulse:cluster:west')).toEqual(written)
+    // Not even where Redis forgets all: who leads writes it again.
+    await redis.flushall()
+    await eventually('it is there again', async () => (await redis.hget('clusterpulse:owners', '1')) !== null)
+    await store.apply([round(west, 3, 'newer')], 2)
+    await eventually('it is followed', () => nodes(mirror).join() === 'newer')
+    expect(seen.filter((one) => one.includes('late'))).toEqual([])
   })
 
   it('believes the mark of a version that knew one owner alone, where that came back after several', async () => {
@@ -530,7 +566,7 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
     expect(store.clusters()).toHaveLength(fleet.length)
     await store.flush()
     await eventually('both places agree', async () => (await redis.hget('clusterpulse:owners', '1')) === 'older')
-    expect(await fields()).toEqual(['1', 'count', 'names:1'])
+    expect(await fields()).toEqual(['1', 'count', 'names:1', 'writer:1'])
   })
 
   it('starts from what is there where only the marks are gone, and reads the log from its beginning', async () => {
@@ -544,7 +580,7 @@ describe.skipIf(redisMissing)(`several owners of one Redis${redisMissing ? ` (sk
     expect(store.clusters()).toHaveLength(fleet.length)
     await store.flush()
     expect(await redis.scard('clusters:all')).toBe(fleet.length)
-    expect(await fields()).toEqual(['1', 'count', 'names:1'])
+    expect(await fields()).toEqual(['1', 'count', 'names:1', 'writer:1'])
   })
 
   it('leaves no cluster in Redis that its owner does not have, when that came back with an old memory', async () => {

@@ -14,6 +14,8 @@ export interface Division {
   readonly writing: ReadonlyMap<number, string>
   /** by the index of an owner: the clusters of its share, as `namesText` */
   readonly names: ReadonlyMap<number, string>
+  /** by the index of an owner: the process that writes its share, as its entries in the stream name it; none: of a former version */
+  readonly writers: ReadonlyMap<number, string>
   /** a sole owner's mark is not in both of its places: a former version wrote */
   readonly isOneSided: boolean
 }
@@ -21,6 +23,7 @@ export interface Division {
 const COUNT = 'count'
 const WRITING = 'writing:'
 const NAMES = 'names:'
+const WRITER = 'writer:'
 const writingField = (index: number): string => `${WRITING}${index}`
 
 /** A mark that nobody had before. */
@@ -42,25 +45,32 @@ export function divisionOf(hash: unknown, text: unknown): Division {
   const generations = new Map<number, string>()
   const writing = new Map<number, string>()
   const names = new Map<number, string>()
+  const writers = new Map<number, string>()
   const count = readIndex(fields[COUNT])
   for (const [field, mark] of Object.entries(fields)) {
     const index = readIndex(field)
     if (index !== undefined && index <= (count ?? 0)) generations.set(index, mark)
-    const writer = field.startsWith(WRITING) ? readIndex(field.slice(WRITING.length)) : undefined
-    if (writer !== undefined) writing.set(writer, mark)
-    const namer = field.startsWith(NAMES) ? readIndex(field.slice(NAMES.length)) : undefined
-    if (namer !== undefined && namer <= (count ?? 0)) names.set(namer, mark)
+    const begun = indexAfter(WRITING, field)
+    if (begun !== undefined) writing.set(begun, mark)
+    const named = indexAfter(NAMES, field)
+    if (named !== undefined && named <= (count ?? 0)) names.set(named, mark)
+    const written = indexAfter(WRITER, field)
+    if (written !== undefined) writers.set(written, mark)
   }
   if (typeof text !== 'string')
-    return { count, generations, writing, names, isOneSided: count === 1 && generations.size > 0 }
+    return { count, generations, writing, names, writers, isOneSided: count === 1 && generations.size > 0 }
   const isOneSided = count !== 1 || generations.get(1) !== text
   const former = { writing: new Map(), names: new Map() } // a version that knows of neither
-  return { count: 1, generations: new Map([[1, text]]), ...(isOneSided ? former : { writing, names }), isOneSided }
+  const known = isOneSided ? former : { writing, names }
+  return { count: 1, generations: new Map([[1, text]]), ...known, writers, isOneSided }
 }
 
 function readIndex(text: string | undefined): number | undefined {
   return text !== undefined && /^[1-9]\d{0,5}$/.test(text) ? Number(text) : undefined
 }
+
+const indexAfter = (prefix: string, field: string): number | undefined =>
+  field.startsWith(prefix) ? readIndex(field.slice(prefix.length)) : undefined
 
 /** Everything that any owner wrote is there. */
 export const isWhole = ({ count, generations }: Division): boolean => count !== undefined && generations.size === count
@@ -104,6 +114,24 @@ export function shareWrites({ index, of }: OwnerPlace, generation: string): Comm
   ]
 }
 
+/** From now on this process writes the share, and no other does. */
+export const writerWrites = ({ index }: OwnerPlace, writer: string): Command => [
+  'HSET',
+  own.owners,
+  `${WRITER}${index}`,
+  writer,
+]
+
+/** @throws StoreUnavailableError where another process took over: what this one has still to say is old */
+export function refuseFormer({ writers }: Division, { index }: OwnerPlace, writer: string): void {
+  const now = writers.get(index)
+  if (now === undefined || now === writer) return
+  throw new StoreUnavailableError(
+    'Redis',
+    'another process took over what this one wrote: it leads now, or was started beside this one. This one writes nothing any more',
+  )
+}
+
 /** @throws StoreUnavailableError where owners of another division hold this Redis: one of ours must not write into it */
 export function refuseOthers({ count }: Division, { of }: OwnerPlace): void {
   if (count === undefined || count === of) return
@@ -136,7 +164,10 @@ export async function whileDivided(
       ...divisionCommands,
     ])
     const commands = commandsFor(divisionOf(hash, text))
-    if (!commands || commands.length === 0) return commands && []
+    if (!commands || commands.length === 0) {
+      await pipelined(redis, [['UNWATCH']])
+      return commands && []
+    }
     const results = await watchedTransaction(redis, commands)
     if (results) return results
   }

@@ -18,17 +18,29 @@ describe('pulses of owners', () => {
   it('that stay the same say that nobody is heard, since when they were another', () => {
     const pulses = new OwnerPulses(clock)
     const began = now
+    const heard = (after: number, hash: Record<string, string>) => {
+      now += after * 1000
+      pulses.take(hash)
+      return pulses.silent(1)
+    }
     expect(silentAfter(pulses, 60)).toBeUndefined()
+    expect(heard(0, { 1: 'a 1' })).toBeUndefined()
+    expect(heard(11, { 1: 'a 2' })).toBeUndefined()
+    expect(heard(11, { 1: 'a 2' })).toBeUndefined()
+    expect(heard(1, { 1: 'a 2' })).toEqual({ since: began + seconds(71), reason: 'the manager is not heard' })
+    expect(heard(1, {})).toBeDefined()
+    expect(heard(1, { 1: 'b 1' })).toBeUndefined()
+  })
+
+  it('are of nobody while who follows them does not listen itself, nor of what was asked for before', () => {
+    const pulses = new OwnerPulses(clock)
     pulses.take({ 1: 'a 1' })
-    expect(silentAfter(pulses, 11)).toBeUndefined()
-    pulses.take({ 1: 'a 2' })
-    expect(silentAfter(pulses, 11)).toBeUndefined()
-    pulses.take({ 1: 'a 2' })
-    expect(silentAfter(pulses, 1)).toEqual({ since: began + seconds(71), reason: 'the manager is not heard' })
-    pulses.take({})
-    expect(silentAfter(pulses, 1)).toBeDefined()
-    pulses.take({ 1: 'b 1' })
-    expect(silentAfter(pulses, 1)).toBeUndefined()
+    const askedAt = now + seconds(3)
+    expect(silentAfter(pulses, 40)).toBeUndefined()
+    pulses.take({ 1: 'a 1' }, askedAt)
+    expect(pulses.silent(1)).toBeUndefined()
+    pulses.take({ 1: 'a 7' })
+    expect(silentAfter(pulses, 3)).toBeUndefined()
   })
 
   it('do not count against who writes, nor where a version without them took over', () => {
@@ -39,7 +51,9 @@ describe('pulses of owners', () => {
     // The third is of a former division.
     expect(silentAfter(pulses, 2, 2)).toBeUndefined()
     pulses.wrote(1, 'older')
-    expect(silentAfter(pulses, 30, 1)).toBeUndefined()
+    now += seconds(30)
+    pulses.take({})
+    expect(silentAfter(pulses, 0, 1)).toBeUndefined()
     expect(silentAfter(pulses, 0, 2)?.reason).toContain('share 2 of 2')
     pulses.forget()
     expect(silentAfter(pulses, 30, 2)).toBeUndefined()

@@ -27,14 +27,20 @@ export class OwnerPulses {
   readonly #pulses = new Map<number, Pulse>()
   /** by owner: which process wrote last, and when */
   readonly #wrote = new Map<number, { readonly writer: string; readonly at: number }>()
+  /** up to when it is known what was said */
+  #heardUntil = Number.NEGATIVE_INFINITY
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** @param hash of `readPulses`; what is not in it any more has run out */
-  take(hash: Readonly<Record<string, string>>): void {
+  /**
+   * @param hash of `readPulses`; what is not in it any more has run out
+   * @param askedAt when it was asked for, ms: a process that stood still gets the answer late, and what was said meanwhile is not in it
+   */
+  take(hash: Readonly<Record<string, string>>, askedAt = this.#clock.now()): void {
     const at = this.#clock.now()
+    this.#heardUntil = askedAt
     for (const [index, text] of Object.entries(hash))
       if (this.#pulses.get(Number(index))?.text !== text) this.#pulses.set(Number(index), { text, at })
   }
@@ -47,10 +53,11 @@ export class OwnerPulses {
   forget(): void {
     this.#pulses.clear()
     this.#wrote.clear()
+    this.#heardUntil = Number.NEGATIVE_INFINITY
   }
 
   /**
-   * The first owner that is silent. One of a version without pulses never is.
+   * The first owner that is silent. One of a version without pulses never is; nor is any while this process itself does not listen.
    * @param count how many owners there are
    */
   silent(count: number): { readonly since: number; readonly reason: string } | undefined {
@@ -59,7 +66,7 @@ export class OwnerPulses {
       const wrote = this.#wrote.get(index)
       if (!pulse || (wrote && !pulse.text.startsWith(`${wrote.writer} `))) continue
       const since = Math.max(pulse.at, wrote?.at ?? 0)
-      if (this.#clock.now() - since < SILENT_MS) continue
+      if (this.#heardUntil - since < SILENT_MS) continue
       const which = count === 1 ? 'the manager' : `the process of the manager with share ${index} of ${count}`
       return { since, reason: `${which} is not heard` }
     }

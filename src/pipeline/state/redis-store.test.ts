@@ -545,7 +545,8 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       for (const key of keys) {
         const whole = await contentOf(redis, key)
         // Marks of a share are drawn anew.
-        const form = (content: unknown) => (key === 'clusterpulse:owners' ? Object.keys(content as object) : content)
+        const form = (content: unknown) =>
+          key === 'clusterpulse:owners' ? Object.keys(content as object).sort() : content
         for (const { what, take } of await entriesOf(redis, key)) {
           expect(await take(), what).toBe(1)
           await eventually(`${what} is there again`, async () =>

@@ -46,7 +46,16 @@ import { own } from './redis-keys.ts'
 import { loadFleet } from './redis-load.ts'
 import { LostClusters } from './redis-lost.ts'
 import { namesText, namesWrites } from './redis-names.ts'
-import { type Division, newGeneration, refuseOthers, shareBegins, shareWrites, whileDivided } from './redis-owners.ts'
+import {
+  type Division,
+  newGeneration,
+  refuseFormer,
+  refuseOthers,
+  shareBegins,
+  shareWrites,
+  whileDivided,
+  writerWrites,
+} from './redis-owners.ts'
 import { pulseCommands } from './redis-pulse.ts'
 import { changedFields } from './stored.ts'
 import { StoredRows } from './stored-rows.ts'
@@ -196,6 +205,7 @@ export class RedisStateStore implements StateStore {
     const store = new RedisStateStore(options)
     try {
       await store.#redis.connect()
+      await store.#begin()
       await store.#load()
       store.#answered()
     } catch (error) {
@@ -427,9 +437,15 @@ export class RedisStateStore implements StateStore {
     ]
   }
 
+  /** @throws StoreUnavailableError where it is none of our business */
+  #refuse(division: Division): void {
+    refuseOthers(division, this.#owner)
+    refuseFormer(division, this.#owner, this.#writer)
+  }
+
   /** Whether our share is there. @throws StoreUnavailableError where it is none of our business */
   #isOurs(division: Division): boolean {
-    refuseOthers(division, this.#owner)
+    this.#refuse(division)
     return this.#generation !== undefined && division.generations.get(this.#owner.index) === this.#generation
   }
 
@@ -494,10 +510,13 @@ export class RedisStateStore implements StateStore {
   async #take(commands: readonly Command[], mayWrite: (division: Division) => boolean): Promise<boolean> {
     const taken = await whileDivided(this.#redis, (division) => {
       if (!mayWrite(division)) return undefined
+      const ours = [...commands, writerWrites(this.#owner, this.#writer)]
       // A former version was here before us, and may be again: both find the mark where they look for it.
-      if (!division.isOneSided || this.#owner.of > 1 || this.#generation === undefined) return commands
-      const share = [...shareWrites(this.#owner, this.#generation), namesWrites(this.#owner, this.#listed)]
-      return [['DEL', own.owners], ...share, ...commands]
+      if (division.isOneSided && this.#owner.of === 1 && this.#generation !== undefined) {
+        const share = [...shareWrites(this.#owner, this.#generation), namesWrites(this.#owner, this.#listed)]
+        return [['DEL', own.owners], ...share, ...ours]
+      }
+      return division.writers.has(this.#owner.index) ? commands : ours
     })
     return taken !== undefined
   }
@@ -606,8 +625,9 @@ export class RedisStateStore implements StateStore {
     this.#generation = undefined
     const mark = newGeneration()
     await whileDivided(this.#redis, (division) => {
-      refuseOthers(division, this.#owner)
-      return [...shareBegins(this.#owner, mark), formatKept(this.#program)]
+      this.#refuse(division)
+      const writer = writerWrites(this.#owner, this.#writer)
+      return [...shareBegins(this.#owner, mark), writer, formatKept(this.#program)]
     })
     const generation = newGeneration()
     this.#listed.clear()
@@ -620,7 +640,7 @@ export class RedisStateStore implements StateStore {
     ]
     // Without the mark Redis lost its memory once more: what was written before that is missing.
     const isStillOurs = (division: Division) => {
-      refuseOthers(division, this.#owner)
+      this.#refuse(division)
       return division.writing.get(index) === mark
     }
     const isTaken =
@@ -651,6 +671,14 @@ export class RedisStateStore implements StateStore {
     const [entry, count] = entryCommands(told, teller)
     this.#entryBytes += (bytesOfEntry(entry) - this.#entryBytes) / ENTRIES_AVERAGED
     return [entry, count]
+  }
+
+  /** From here on a former writer of our share writes no more: what is loaded afterwards is all there is of it. */
+  async #begin(): Promise<void> {
+    await whileDivided(this.#redis, (division) => {
+      refuseOthers(division, this.#owner)
+      return division.count === undefined ? [] : [writerWrites(this.#owner, this.#writer)]
+    })
   }
 
   async #load(): Promise<void> {
