@@ -105,7 +105,8 @@ export class PostgresSink implements Sink {
     let removed: Removed
     do removed = await this.#run((writer, session) => writer.remove(session, writing, position, this.#bounds), signal)
     while (removed.isCut)
-    const { waits } = removed
+    const { waits, conflict } = removed
+    if (conflict !== undefined) throw new SinkError('transient', conflict)
     if (waits) throw new SinkError('transient', waits.message, { retryAfterMs: waits.ms })
   }
 

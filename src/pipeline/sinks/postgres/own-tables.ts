@@ -1,13 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import {
-  comparePositions,
-  type Delivery,
-  type Position,
-  type Receipt,
-  SinkError,
-  type Waits,
-  type Writing,
-} from '../sink.ts'
+import { comparePositions, type Delivery, type Position, type Receipt, type Waits, type Writing } from '../sink.ts'
 import { apply, type Bounds } from './apply.ts'
 import type { Session } from './connection.ts'
 import type { Tables } from './identifiers.ts'
@@ -23,6 +15,8 @@ import {
   noteRival,
   noteSeen,
   noteWritten,
+  type Other,
+  type Standing,
 } from './writers.ts'
 
 /** What a delivery did. `waits`: why it is not done yet; what it wrote holds all the same. */
@@ -39,6 +33,8 @@ export interface Removed {
   readonly waits?: Waits
   /** part of it is gone; the rest is for another transaction */
   readonly isCut?: boolean
+  /** as that of a Receipt */
+  readonly conflict?: string
 }
 
 /** One shape of tables. Everything runs within a transaction. */
@@ -60,7 +56,7 @@ export class OwnTables implements TableWriter {
   readonly #tables: Tables
   readonly #writer: string
   readonly #silenceMs: number
-  /** of what this process wrote, by cluster */
+  /** of this process, by cluster */
   readonly #epochs = new Map<string, Set<bigint>>()
 
   constructor(tables: Tables, { writer, silenceMs }: { readonly writer: string; readonly silenceMs: number }) {
@@ -73,8 +69,9 @@ export class OwnTables implements TableWriter {
     const { writing, position, complete } = delivery
     await lockInventory(session, writing, this.#tables)
     const held = await heldBy(session, this.#tables, writing)
+    this.#came(delivery)
     const standing = judge(held, delivery, { ownEpochs: this.#epochsOf(writing), silenceMs: this.#silenceMs })
-    if (standing.may !== 'write') return this.#stopped(session, writing, held, standing)
+    if (standing.may !== 'write') return this.#stopped(session, delivery, held as Held, standing) // without one it may
     const isNew = standing.isTakeover
     if (held && !isNew && isHeld(held, delivery)) {
       await noteSeen(session, this.#tables, writing, held)
@@ -90,6 +87,7 @@ export class OwnTables implements TableWriter {
     const source = isSame ? none() : isOfUse ? differs.told(changes, mayDelete) : differs.found(mayDelete)
     const { isCut, ...applied } = await apply({ session, tables: this.#tables, writing, position, bounds }, source)
     const waits = complete && !mayDelete && !isCut && differs.kept > 0
+    const { others } = standing
     // Until all of it is there, it is as if it had not come.
     const reached = isCut ? { ...position, sequence: position.sequence - 1n } : position
     await noteWritten(
@@ -101,13 +99,12 @@ export class OwnTables implements TableWriter {
         complete: complete && !waits && !isCut,
         removed: false,
         isTakeover: isNew,
-        former: held && !standing.mayDelete ? held.writer : undefined,
+        others,
       },
     )
-    this.#wrote(writing, position)
     return {
       receipt: { position: reached, ...applied, ...(isCut && { isPartial: true }) },
-      ...(waits && { waits: waitsFor(held, isNew, this.#silenceMs) }),
+      ...(held && waits && { waits: waitsFor(others, held.now, this.#silenceMs) }),
     }
   }
 
@@ -115,25 +112,25 @@ export class OwnTables implements TableWriter {
     await lockInventory(session, writing, this.#tables)
     const held = await heldBy(session, this.#tables, writing)
     if (!held || held.removed) return {}
+    this.#came({ writing, position })
     const standing = judge(
       held,
       { writing, position },
       { ownEpochs: this.#epochsOf(writing), silenceMs: this.#silenceMs },
     )
     if (standing.may === 'nothing') return {}
-    if (standing.may === 'conflict') throw new SinkError('transient', standing.sentence)
     const tables = this.#tables
     const none = { writing, position, generation: 0, checksum: '', itemCount: 0 }
-    const writer = { writer: this.#writer, isTakeover: standing.isTakeover }
-    if (!standing.mayDelete) {
-      const former = held.writer
-      await noteWritten(session, tables, none, { ...writer, complete: false, removed: false, former })
-      return { waits: waitsFor(held, standing.isTakeover, this.#silenceMs) }
+    const { isTakeover, others } = standing
+    const writer = { writer: this.#writer, isTakeover, others }
+    if (standing.may === 'conflict' || !standing.mayDelete) {
+      await noteWritten(session, tables, none, { ...writer, complete: false, removed: false })
+      if (standing.may === 'conflict') return { conflict: standing.sentence }
+      return { waits: waitsFor(others, held.now, this.#silenceMs) }
     }
     const claims = new Differences(session, tables, { ...none, rows: () => [] })
     const { isCut } = await apply({ session, tables, writing, position, bounds }, claims.found(true))
-    await noteWritten(session, tables, none, { ...writer, complete: !isCut, removed: !isCut, former: undefined })
-    this.#wrote(writing, position)
+    await noteWritten(session, tables, none, { ...writer, complete: !isCut, removed: !isCut })
     if (isCut) return { isCut }
     await forgetRemoved(session, tables, writing.cluster)
     return {}
@@ -148,16 +145,24 @@ export class OwnTables implements TableWriter {
 
   async #stopped(
     session: Session,
-    writing: Writing,
-    held: Held | undefined,
-    standing: Exclude<ReturnType<typeof judge>, { may: 'write' }>,
+    delivery: Delivery,
+    held: Held,
+    standing: Exclude<Standing, { may: 'write' }>,
   ): Promise<Delivered> {
-    const position = held?.position ?? { epoch: 0n, sequence: 0n }
-    const receipt = { position, ...NOTHING }
-    if (standing.may === 'conflict') return { receipt: { ...receipt, conflict: standing.sentence } }
+    const { writing, position } = delivery
+    const receipt = { position: held.position, ...NOTHING }
+    if (standing.may === 'conflict') {
+      const { isTakeover, others, sentence } = standing
+      // Nothing of the snapshot is there; that its writer is, others hear.
+      const none = { ...delivery, position: { ...position, sequence: position.sequence - 1n } }
+      const now = { writer: this.#writer, complete: false, removed: false, isTakeover, others }
+      if (isTakeover) await noteWritten(session, this.#tables, none, now)
+      else await noteSeen(session, this.#tables, writing, held)
+      return { receipt: { ...receipt, conflict: sentence } }
+    }
     if (!standing.isRival) return { receipt }
-    await noteRival(session, this.#tables, writing, { writer: this.#writer, silenceMs: this.#silenceMs })
-    const conflict = conflictWith(writing, held?.writer, 'it started later, so nothing of this one is written')
+    await noteRival(session, this.#tables, delivery, held, { writer: this.#writer, silenceMs: this.#silenceMs })
+    const conflict = conflictWith(writing, held.writer, 'it started later, so nothing of this one is written')
     return { receipt: { ...receipt, conflict } }
   }
 
@@ -165,7 +170,8 @@ export class OwnTables implements TableWriter {
     return this.#epochs.get(cluster) ?? new Set()
   }
 
-  #wrote({ cluster }: Writing, { epoch }: Position): void {
+  #came({ writing: { cluster }, position: { epoch } }: Pick<Delivery, 'writing' | 'position'>): void {
+    if (this.#epochs.get(cluster)?.has(epoch)) return
     this.#epochs.set(cluster, new Set(this.#epochs.get(cluster)).add(epoch))
   }
 }
@@ -178,14 +184,13 @@ const isHeld = (held: Held, { position, complete }: Delivery): boolean =>
 const isEqual = (held: Held, { checksum, itemCount }: Delivery): boolean =>
   held.checksum === checksum && held.itemCount === itemCount
 
-/** What is gone waits for the silence of who wrote before, counted from the takeover, or from when a rival was heard last. */
-function waitsFor(held: Held | undefined, isTakeover: boolean, silenceMs: number): Waits {
-  const quietMs = held && !isTakeover ? Math.min(held.takenOverMs, held.rivalMs ?? Number.POSITIVE_INFINITY) : 0
-  const former = held?.former ?? held?.writer ?? 'the former agent'
+/** What is gone waits for the silence of all others; none of them is a second writer. */
+function waitsFor(others: readonly Other[], now: number, silenceMs: number): Waits {
+  const last = others.reduce((a, b) => (b.heardAt > a.heardAt ? b : a), { writer: '', heardAt: now - silenceMs })
   return {
-    message: `what is gone is deleted once ${former}, which wrote them and did not say goodbye, was silent for ${Math.ceil(silenceMs / 1000)} s: it might be another cluster under the same name`,
+    message: `what is gone is deleted once ${last.writer}, which wrote before, was silent for ${Math.ceil(silenceMs / 1000)} s: it might be another cluster under the same name`,
     // The silence must be over by the clock of the server, which is not ours.
-    ms: Math.max(0, silenceMs - quietMs) + SURELY_MS,
+    ms: Math.max(0, last.heardAt + silenceMs - now) + SURELY_MS,
   }
 }
 

@@ -3,6 +3,17 @@ import { comparePositions, type Delivery, type Position, type Writing } from '..
 import type { Session } from './connection.ts'
 import type { Tables } from './identifiers.ts'
 
+/** A writer besides the one that the table is held by, which may be alive. */
+export interface Other {
+  /** tells writers apart: a cloned cluster has the same names */
+  readonly epoch: string
+  readonly writer: string
+  /** ms since 1970 by the clock of the server */
+  readonly heardAt: number
+  /** it was heard although it should have ended: there are two clusters under one name */
+  readonly isSecond: boolean
+}
+
 /** What the table says of the writer of an inventory. Times are the server's: clocks of writers may differ. */
 export interface Held {
   readonly position: Position
@@ -12,19 +23,17 @@ export interface Held {
   /** whether the rows are exactly those of that snapshot */
   readonly complete: boolean
   readonly removed: boolean
-  /** ms since the writer was heard last, since it took over from a former one, since a rival was heard after that */
+  readonly hasLeft: boolean
+  /** ms since the writer was heard last, since it took over from a former one */
   readonly seenMs: number
   readonly takenOverMs: number
-  readonly rivalMs: number | undefined
-  readonly hasLeft: boolean
-  readonly former: string | undefined
-  readonly rival: string | undefined
+  /** the clock of the server, ms since 1970 */
+  readonly now: number
+  readonly others: readonly Other[]
 }
 
-/** A rival that is silent for so long is gone. */
+/** A second writer that is silent for so long is gone, and so is one that holds the table: nobody waits for it. */
 const GONE_MS = minutes(15)
-/** Who was heard before that has ended, or is away: nobody waits for it. */
-const RECENT_MS = minutes(10)
 /** What repeats itself is written down so often. */
 const SEEN_EVERY_MS = 10_000
 
@@ -39,9 +48,10 @@ export async function heldBy(session: Session, tables: Tables, writing: Writing)
   const { rows } = await session.query<Record<string, string | number | boolean | null>>(
     `select writer, epoch::text, sequence::text, checksum, item_count::int4 as items, complete, removed, former, rival,
   left_at is not null as left,
+  extract(epoch from clock_timestamp())::float8 * 1000 as now,
   extract(epoch from clock_timestamp() - last_seen)::float8 * 1000 as seen_ms,
   extract(epoch from clock_timestamp() - taken_over_at)::float8 * 1000 as taken_ms,
-  extract(epoch from clock_timestamp() - rival_seen)::float8 * 1000 as rival_ms
+  extract(epoch from rival_seen)::float8 * 1000 as rival_seen
 from ${tables.writers} where cluster = $1 and inventory_namespace = $2 and inventory_name = $3`,
     keyValues(writing),
   )
@@ -54,50 +64,85 @@ from ${tables.writers} where cluster = $1 and inventory_namespace = $2 and inven
     itemCount: Number(row.items),
     complete: row.complete === true,
     removed: row.removed === true,
+    hasLeft: row.left === true,
     seenMs: Number(row.seen_ms),
     takenOverMs: Number(row.taken_ms),
-    rivalMs: row.rival_ms === null ? undefined : Number(row.rival_ms),
-    hasLeft: row.left === true,
-    former: row.former === null ? undefined : String(row.former),
-    rival: row.rival === null ? undefined : String(row.rival),
+    now: Number(row.now),
+    others: othersOf(row),
   }
 }
 
-/** What a writer may do with an inventory. */
+/** The column `former` holds them all; `rival`, for people, who of them was heard last. */
+function othersOf({ former, rival, rival_seen: seen }: Record<string, unknown>): readonly Other[] {
+  if (typeof former === 'string' && former.startsWith('[')) return JSON.parse(former) as Other[]
+  // Of a former version of this table only the last rival is known.
+  return rival === null ? [] : [{ epoch: '', writer: String(rival), heardAt: Number(seen), isSecond: true }]
+}
+
+/** What a writer may do with an inventory. `others`: who may be alive besides it, from now on. */
 export type Standing =
-  | { readonly may: 'write'; readonly isTakeover: boolean; readonly mayDelete: boolean }
+  | {
+      readonly may: 'write'
+      readonly isTakeover: boolean
+      /** nothing, where others may be alive */
+      readonly mayDelete: boolean
+      readonly others: readonly Other[]
+    }
   /** it holds something later already; `rival`: of a writer that is another one */
   | { readonly may: 'nothing'; readonly isRival: boolean }
-  | { readonly may: 'conflict'; readonly sentence: string }
+  /** two clusters have one name; who takes over is known, and writes nothing */
+  | {
+      readonly may: 'conflict'
+      readonly isTakeover: boolean
+      readonly others: readonly Other[]
+      readonly sentence: string
+    }
 
 /**
- * Judges a delivery by who was here before. Two processes under one identity take over from each other in the order of their epochs:
- * the earlier one is refused and said so, the later one hears of it and stops, too. What a former writer left is deleted only when that
- * one said goodbye, or was silent for a while: it might be alive elsewhere, with objects of its own.
+ * Judges a delivery by who was here before. Writers under one identity take over from each other in the order of their epochs: the
+ * earlier ones are refused and said so, the later one hears of them and stops, too. What others left is deleted only when each of them
+ * said goodbye, or was silent for a while: it might be alive elsewhere, with objects of its own. So whoever takes over knows of all that
+ * its predecessor knew of.
  *
- *   earlier epoch ─▶ refused, noted as rival          same epoch, a rival was heard for longer than the silence ─▶ conflict
- *   later epoch ─▶ takes over; deletes after the silence
+ *   earlier epoch ─▶ refused, and heard; a second writer where the later one is there for longer than the silence
+ *   later epoch   ─▶ takes over; deletes after the silence of those that did not say goodbye
+ *   a second one was heard within GONE_MS ─▶ conflict: neither writes
  */
 export function judge(
   held: Held | undefined,
   { position, writing }: { readonly position: Position; readonly writing: Writing },
   { ownEpochs, silenceMs }: { readonly ownEpochs: ReadonlySet<bigint>; readonly silenceMs: number },
 ): Standing {
-  if (!held) return { may: 'write', isTakeover: true, mayDelete: true }
-  const isOwn = held.position.epoch === position.epoch
+  if (!held) return { may: 'write', isTakeover: true, mayDelete: true, others: [] }
+  const isTakeover = held.position.epoch !== position.epoch
   const isLater = comparePositions(held.position, position) > 0
-  if (!isOwn) {
-    const isEnded = ownEpochs.has(held.position.epoch) || held.hasLeft || held.removed || held.seenMs > RECENT_MS
-    // Of one that has ended, a later epoch tells only that a clock was set back since: the next position may follow it.
-    return isLater ? { may: 'nothing', isRival: !isEnded } : { may: 'write', isTakeover: true, mayDelete: isEnded }
+  const isOwn = ownEpochs.has(held.position.epoch)
+  const hasEnded = isOwn || held.hasLeft || held.removed || held.seenMs > GONE_MS
+  // Of one that has ended, a later epoch tells only that a clock was set back since: the next position may follow it.
+  if (isTakeover && isLater) return { may: 'nothing', isRival: !hasEnded }
+  const heard = alive(held, silenceMs)
+  const areTwo = heard.some(({ isSecond }) => isSecond)
+  const known = heard.filter(({ epoch }) => !ownEpochs.has(BigInt(epoch || 0)))
+  // Of two clusters one that says goodbye may be back in a moment: it is waited for as one that was killed.
+  const mayBeBack = !isOwn && (!hasEnded || (held.hasLeft && areTwo))
+  const others = isTakeover && mayBeBack ? [...known, formerOf(held, areTwo && !hasEnded)] : known
+  const second = known.find(({ isSecond }) => isSecond)
+  if (second) {
+    const sentence = conflictWith(writing, second.writer, 'both are stopped until one of them is')
+    return { may: 'conflict', isTakeover, others, sentence }
   }
-  const rivalMs = held.rivalMs !== undefined && held.rivalMs < GONE_MS ? held.rivalMs : undefined
-  if (rivalMs !== undefined && held.takenOverMs - rivalMs > silenceMs)
-    return { may: 'conflict', sentence: conflictWith(writing, held.rival, 'both are stopped until one of them is') }
   if (isLater) return { may: 'nothing', isRival: false }
-  const isQuiet = held.former === undefined || held.takenOverMs > silenceMs
-  return { may: 'write', isTakeover: false, mayDelete: isQuiet && (rivalMs === undefined || rivalMs > silenceMs) }
+  return { may: 'write', isTakeover, mayDelete: others.length === 0, others }
 }
+
+/** Those that were heard of late. */
+const alive = ({ others, now }: Held, silenceMs: number): readonly Other[] =>
+  others.filter(({ heardAt, isSecond }) => now - heardAt < (isSecond ? GONE_MS : silenceMs))
+
+/** The silence of who held the table is counted from the takeover: before, nobody refused it. */
+const formerOf = ({ position, writer, now }: Held, isSecond: boolean): Other => ({
+  ...{ epoch: String(position.epoch), writer, heardAt: now, isSecond },
+})
 
 /** What is told to a writer that another one has overtaken, or that hears of another. */
 export const conflictWith = ({ cluster }: Writing, other: string | undefined, then: string): string =>
@@ -107,14 +152,21 @@ export const conflictWith = ({ cluster }: Writing, other: string | undefined, th
 export async function noteRival(
   session: Session,
   tables: Tables,
-  writing: Writing,
+  { writing, position }: Pick<Delivery, 'writing' | 'position'>,
+  held: Held,
   { writer, silenceMs }: { readonly writer: string; readonly silenceMs: number },
 ): Promise<void> {
+  const epoch = String(position.epoch)
+  const others = alive(held, silenceMs)
+  const before = others.find((other) => other.epoch === epoch)
+  const isSecond = before?.isSecond || held.takenOverMs > silenceMs
+  const isNews = before?.isSecond !== isSecond || held.now - before.heardAt >= Math.min(SEEN_EVERY_MS, silenceMs / 10)
+  if (!isNews) return
+  const heard: Other = { epoch, writer, heardAt: held.now, isSecond }
   await session.query(
-    `update ${tables.writers} set rival = $4, rival_seen = clock_timestamp()
-where cluster = $1 and inventory_namespace = $2 and inventory_name = $3
-  and (rival is distinct from $4 or rival_seen < clock_timestamp() - $5 * interval '1 millisecond')`,
-    [...keyValues(writing), writer, Math.min(SEEN_EVERY_MS, silenceMs / 10)],
+    `update ${tables.writers} set former = $4, rival = $5, rival_seen = clock_timestamp()
+where cluster = $1 and inventory_namespace = $2 and inventory_name = $3`,
+    [...keyValues(writing), JSON.stringify([...others.filter((other) => other !== before), heard]), writer],
   )
 }
 
@@ -128,7 +180,7 @@ where cluster = $1 and inventory_namespace = $2 and inventory_name = $3`,
   )
 }
 
-/** Notes what is held now. @param more.former a writer that may be alive, at a takeover */
+/** Notes what is held now. @param more.others of use at a takeover */
 export async function noteWritten(
   session: Session,
   tables: Tables,
@@ -144,7 +196,7 @@ export async function noteWritten(
     readonly complete: boolean
     readonly removed: boolean
     readonly isTakeover: boolean
-    readonly former: string | undefined
+    readonly others: readonly Other[]
   },
 ): Promise<void> {
   await session.query(
@@ -156,9 +208,7 @@ on conflict (cluster, inventory_namespace, inventory_name) do update set
   checksum = excluded.checksum, item_count = excluded.item_count, complete = excluded.complete, removed = excluded.removed,
   last_seen = excluded.last_seen, left_at = null,
   taken_over_at = case when $13 then excluded.taken_over_at else held.taken_over_at end,
-  former = case when $13 then excluded.former else held.former end,
-  rival = case when $13 then null else held.rival end,
-  rival_seen = case when $13 then null else held.rival_seen end`,
+  former = case when $13 then excluded.former else held.former end`,
     [
       ...keyValues(writing),
       more.writer,
@@ -169,17 +219,28 @@ on conflict (cluster, inventory_namespace, inventory_name) do update set
       itemCount,
       more.complete,
       more.removed,
-      more.former ?? null,
+      JSON.stringify(more.others),
       more.isTakeover,
     ],
   )
 }
 
-/** Says goodbye: who comes next need not wait. */
+/**
+ * Says goodbye: who comes next, or is there, need not wait. A second writer is waited for once more, as it may be back in a moment; of
+ * others, whom it heard of or not, its goodbye says nothing.
+ */
 export const noteLeft = (session: Session, tables: Tables, cluster: string, epochs: readonly bigint[]) =>
   session.query(
-    `update ${tables.writers} set left_at = clock_timestamp() where cluster = $1 and epoch = any ($2::bigint[])`,
-    [cluster, epochs.map(String)],
+    `update ${tables.writers} set
+  left_at = case when epoch = any ($2::bigint[]) then clock_timestamp() else left_at end,
+  former = case when former like '[%' then (
+    select coalesce(jsonb_agg(case when other->>'epoch' = any ($3::text[]) then other || jsonb_build_object(
+      'isSecond', false, 'heardAt', extract(epoch from clock_timestamp()) * 1000) else other end), '[]')::text
+    from jsonb_array_elements(former::jsonb) other
+    where (other->>'isSecond')::boolean or not other->>'epoch' = any ($3::text[])
+  ) else former end
+where cluster = $1 and (epoch = any ($2::bigint[]) or former like any ($4::text[]))`,
+    [cluster, epochs.map(String), epochs.map(String), epochs.map((epoch) => `%"${epoch}"%`)],
   )
 
 /** What is left of inventories that are no more, after 30 days. */

@@ -22,6 +22,8 @@ export interface Place {
   /** rows of an inventory, as the view shows them */
   read(writing: Writing): Promise<Row[]>
   count(what?: string): Promise<number>
+  /** as if so much time had gone by since all that the table of writers tells of */
+  pass(ms: number): Promise<void>
   /** a number that is another one after any row of resources or claims was written */
   version(): Promise<number>
 }
@@ -65,6 +67,13 @@ export async function aPlace(server: TestPostgres, table = 'inventory'): Promise
         uid: row.uid ?? '',
         attributes: row.attributes,
       }))
+    },
+    pass: async (ms) => {
+      const [writers, late] = [`${schema}.${table}_writers`, `interval '${ms} milliseconds'`]
+      const times = ['taken_over_at', 'last_seen', 'left_at', 'rival_seen'].map((one) => `${one} = ${one} - ${late}`)
+      await server.query(`update ${writers} set ${times.join(', ')}, former = case when former like '[%' then (
+        select coalesce(jsonb_agg(other || jsonb_build_object('heardAt', (other->>'heardAt')::float8 - ${ms})), '[]')
+        from jsonb_array_elements(former::jsonb) other)::text else former end`)
     },
     version: async () => {
       const marks = (name: string) => `select sum(hashtext(ctid::text || xmin::text)) n from ${schema}.${name}`
