@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Row } from '#extract'
 import { minutes, seconds } from '#model'
 import { Metrics, silentLogger } from '#runtime'
-import { SinkError, type SinkObject, type SinkPool } from '#sinks'
+import { comparePositions, SinkError, type SinkObject, type SinkPool } from '#sinks'
 import { ManualClock } from '../../../platform/controller/testing/manual-clock.ts'
 import { ExportMetrics } from '../metrics.ts'
 import { RowStore } from '../store/index.ts'
@@ -360,6 +360,24 @@ describe('bindings of an inventory', () => {
     await clock.advance(1)
     expect(world.places.one.namesOf(WRITING)).toEqual(['a'])
     expect(world.places.one.taken[0]?.delivery.position.epoch).toBe(78n)
+  })
+
+  it('stay behind what other sinks hold where one let them go past it', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'), aPlan('two'))
+    await clock.advance(1)
+    world.places.one.held.set('west/team-a/apps', { position: { epoch: 77n, sequence: 5n }, rows: new Map() })
+    for (const name of ['b', 'c']) {
+      world.rows.put([aRow(name)])
+      await clock.advance(1)
+    }
+    const positions = (place: MemoryPlace) => place.taken.map(({ delivery }) => delivery.position)
+    expect(positions(world.places.one).map(({ epoch }) => epoch)).toEqual([1n, 78n, 78n])
+    expect(positions(world.places.two).map(({ epoch }) => epoch)).toEqual([1n, 1n, 1n])
+    for (const place of [world.places.one, world.places.two])
+      expect(positions(place)).toEqual(positions(place).toSorted(comparePositions))
   })
 
   it('say so when another writer has the same identity, and write nothing', async () => {

@@ -40,10 +40,10 @@ export interface BindingSource {
   /** the latest; undefined before the first complete one */
   snapshot(): Snapshot | undefined
   changesSince(snapshot: Snapshot, given: Given): SnapshotChanges | undefined
-  /** Greater than all before, also those of earlier processes. */
-  nextPosition(): Delivery['position']
-  /** A sink holds a later one: the next is greater than that. */
-  passed(position: Delivery['position']): void
+  /** Greater than all before of this binding, also those of earlier processes. @param binding its name */
+  nextPosition(binding: string): Delivery['position']
+  /** The sink of a binding holds a later one: the next of that binding is greater, and no other's, which may be refused for good. */
+  passed(binding: string, position: Delivery['position']): void
 }
 
 export interface BindingOptions {
@@ -421,7 +421,7 @@ export class Binding implements AsyncDisposable {
     const changes = base && source.changesSince(snapshot, base)
     return {
       writing: source.writing(sink.object.declaration.cluster),
-      position: source.nextPosition(),
+      position: source.nextPosition(this.name),
       generation: source.generation,
       complete: snapshot.isComplete,
       checksum: snapshot.checksum,
@@ -453,7 +453,7 @@ export class Binding implements AsyncDisposable {
   #overtaken({ position }: Receipt): void {
     this.#acknowledged = undefined
     this.#standing = undefined
-    this.#options.source.passed(position)
+    this.#options.source.passed(this.name, position)
     if (this.#overtakenTimes++ === 0) return
     throw new SinkError(
       'transient',
@@ -473,7 +473,7 @@ export class Binding implements AsyncDisposable {
     const waitMs = (this.#state.failure?.retryAt ?? 0) - clock.now()
     if (waitMs > 0) return waitMs
     const writing = source.writing(sink.object.declaration.cluster)
-    const position = source.nextPosition()
+    const position = source.nextPosition(this.name)
     await pool.use(sink.object, (open, signal) => open.remove(writing, position, signal), this.#stop.signal)
     this.#removal = { kind: 'done' }
     this.#options.health.left(this.place, this.#inventory)

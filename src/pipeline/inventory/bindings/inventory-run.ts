@@ -38,7 +38,8 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
   #plan: InventoryPlan | undefined
   #snapshot: Snapshot | undefined
   #wasComplete = false
-  #epoch: bigint
+  /** of bindings whose sinks held something later */
+  readonly #epochs = new Map<string, bigint>()
   #sequence = 0n
   readonly #ending = new Set<Promise<void>>()
   /** each of use once: a binding that comes back later went on from there */
@@ -47,7 +48,6 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
   constructor(options: InventoryRunOptions) {
     this.#options = options
     this.#seeds = new Map(options.seeds)
-    this.#epoch = options.epoch
   }
 
   get generation(): number {
@@ -111,23 +111,24 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
     return { cluster, namespace, inventory: name }
   }
 
-  nextPosition(): Position {
+  nextPosition(binding: string): Position {
     this.#sequence += 1n
-    return { epoch: this.#epoch, sequence: this.#sequence }
+    return { epoch: this.#epochOf(binding), sequence: this.#sequence }
   }
 
-  passed({ epoch, sequence }: Position): void {
-    if (epoch > this.#epoch) {
-      this.#epoch = epoch + 1n
-      this.#sequence = 0n
-    } else if (epoch === this.#epoch && sequence > this.#sequence) {
-      this.#sequence = sequence
-    }
+  passed(binding: string, { epoch, sequence }: Position): void {
+    const own = this.#epochOf(binding)
+    if (epoch > own) this.#epochs.set(binding, epoch + 1n)
+    else if (epoch === own && sequence > this.#sequence) this.#sequence = sequence
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#keep([])
     await Promise.all(this.#ending)
+  }
+
+  #epochOf(binding: string): bigint {
+    return this.#epochs.get(binding) ?? this.#options.epoch
   }
 
   #binding(plan: BindingPlan): Binding {
