@@ -20,7 +20,9 @@ const {
   clusterTargets,
   databaseSinks,
   snapshotSinks,
+  eventSinks,
   scopes,
+  clusterScopes,
   connectionTests,
 } = inventoryResources as unknown as Readonly<Record<keyof typeof inventoryResources, Resource<KubeObject>>>
 
@@ -496,6 +498,67 @@ for (const { title, skip, open } of clusters) {
         await expect.poll(() => stateOf('Ready', 'try', connectionTests)).toBe('False/ConnectionTestFailed')
         await remove(scopes, 'ceiling')
         await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
+      },
+      120_000,
+    )
+
+    onEmbedded(
+      'use no sink that a scope denies: nothing is opened and no Secret read, and it says which scope, until that allows it',
+      async () => {
+        const [one, git, bus] = [new MemoryPlace(), new MemoryPlace(), new MemoryPlace()]
+        await anAgent({ one, git, bus })
+        const denying = { databaseSinkRefs: ['other'], snapshotSinkRefs: ['other'], eventSinkRefs: ['other'] }
+        await make(scopes, 'ceiling', denying)
+        await make(databaseSinks, 'one', { type: 'postgres', postgres: { databaseRef: { name: 'one' }, table: 'x' } })
+        await make(snapshotSinks, 'git', { type: 'git', endpoint: 'https://git.example.com/a.git' })
+        await make(eventSinks, 'bus', { type: 'nats', nats: { url: 'nats://nats.example.com:4222', subject: 'x' } })
+        const sinks = [
+          ['one', databaseSinks, one],
+          ['git', snapshotSinks, git],
+          ['bus', eventSinks, bus],
+        ] as const
+        for (const [name, resource, place] of sinks) {
+          await expect.poll(() => stateOf('Degraded', name, resource)).toBe('True/ScopeSinkDenied')
+          const { conditions = [] } = await statusOf(name, resource)
+          expect(conditions.find(({ type }) => type === 'Degraded')?.message).toMatch(
+            new RegExp(`^the scope ceiling does not allow the sink ${name}: .*have the scope changed$`),
+          )
+          expect(await stateOf('ConnectionVerified', name, resource)).toBe('False/ConnectionTestFailed')
+          expect(place.opened).toBe(0)
+        }
+        await cluster.kube.create(secrets, {
+          ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one', namespace: NAMESPACE } },
+          stringData: { dsn: 'postgres://one.example.com/db' },
+        })
+        await merge(scopes, 'ceiling', {
+          spec: { databaseSinkRefs: ['one'], snapshotSinkRefs: ['git'], eventSinkRefs: ['bus'] },
+        })
+        for (const [name, resource, place] of sinks) {
+          await expect.poll(() => stateOf('ConnectionVerified', name, resource)).toBe('True/ConnectionOK')
+          expect(await stateOf('Degraded', name, resource)).toBeUndefined()
+          expect(place.closed).toBe(0)
+        }
+        await merge(scopes, 'ceiling', { spec: denying })
+        for (const [, , place] of sinks) await expect.poll(() => place.closed).toBe(1)
+      },
+      120_000,
+    )
+
+    onEmbedded(
+      'lets a roll-up write to a sink that the scope of its namespace denies to others, as cluster scopes allow it',
+      async () => {
+        const one = new MemoryPlace()
+        await anAgent({ one })
+        await make(scopes, 'ceiling', { databaseSinkRefs: ['other'] })
+        await aDatabase('one')
+        await expect.poll(() => stateOf('Degraded', 'one', databaseSinks)).toBe('True/ScopeSinkDenied')
+        await make(clusterInventories, 'fleet', {
+          namespaceSelector: {},
+          databaseSinkRefs: [{ name: 'one', namespace: NAMESPACE }],
+        })
+        await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('True/ConnectionOK')
+        await make(clusterScopes, 'fleet', { databaseSinkRefs: ['other'] })
+        await expect.poll(() => stateOf('Degraded', 'one', databaseSinks)).toBe('True/ScopeSinkDenied')
       },
       120_000,
     )

@@ -1,4 +1,12 @@
-import { type Controller, type Informer, keyText, onReferredChange, type Trigger } from '#controller'
+import {
+  type Controller,
+  changesSpec,
+  type Informer,
+  keyText,
+  type ObjectChange,
+  onReferredChange,
+  type Trigger,
+} from '#controller'
 import type { KollectKnown } from '#kinds'
 import type { KubeClient, KubeObject, ObjectKey, Resource } from '#kube'
 import { type Clock, seconds, steadyClock, systemClock } from '#model'
@@ -15,6 +23,7 @@ import { ConnectionTestReconciler } from './reconcile/connection-tests.ts'
 import { EventRecorder } from './reconcile/event-recorder.ts'
 import {
   clusterInventory,
+  denialOfSink,
   exportsTo,
   type InventoryKind,
   inventoryAt,
@@ -168,13 +177,18 @@ export class InventoryEngine implements AsyncDisposable {
         onAnswer: (place) => {
           for (const { reconciler } of inventories) reconciler.answered(place)
         },
+        denialOf: (place) => denialOfSink(place, informers),
         inventoryAt: (place) => inventoryAt(place, informers),
         exportsOf: (place) => sinkExports(exportsTo(place, informers)),
         scopesOf: (namespace) => informers.scopes.list().filter(({ metadata }) => metadata.namespace === namespace),
       })
       sinks.set(family, reconciler)
       const ofScopes = onReferredChange(informers.scopes, ({ key }) => keysOf(objects, key.namespace))
-      const triggers = [onSpecOrAnnotations(objects), ofScopes]
+      const all = (change: ObjectChange<KubeObject>) => (changesSpec(change) ? keysOf(objects) : [])
+      const ofRollUps = [informers.clusterScopes, informers.clusterInventories].map((of) =>
+        onReferredChange(of as unknown as Informer<KubeObject>, all),
+      )
+      const triggers = [onSpecOrAnnotations(objects), ofScopes, ...ofRollUps]
       add(
         reconciles.controller(SINK_RESOURCES[family].kind, {
           reconciler,

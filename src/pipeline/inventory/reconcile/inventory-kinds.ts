@@ -9,7 +9,7 @@ import { DEFAULT_SINK_NAMESPACE } from '#kinds'
 import type { KubeObject, Resource } from '#kube'
 import { minutes, selectsLabels } from '#model'
 import type { Writing } from '#sinks'
-import { REF_FIELDS, type SinkCeiling } from '../bindings/plan.ts'
+import { type Blocked, denialOf, REF_FIELDS, type SinkCeiling } from '../bindings/plan.ts'
 import type { Composition } from '../compose.ts'
 import { type InventoryInformers, inventoryResources, type Stored } from '../objects.ts'
 import type { TargetKey } from '../rows.ts'
@@ -120,6 +120,18 @@ export const scopesIn = (namespace: string, { scopes }: InventoryInformers): rea
 /** What scopes say about sinks and intervals. */
 export const ceilingsOf = (scopes: readonly KubeObject[]): readonly SinkCeiling[] =>
   scopes.map(({ metadata, spec }) => ({ name: metadata.name, ...(spec as KollectClusterScopeSpec) }))
+
+/** Why a sink is not to be used at all: the scopes of its namespace deny it, and no roll-up names it that may. */
+export function denialOfSink(place: SinkPlace, informers: InventoryInformers): Blocked | undefined {
+  const denied = denialOf(ceilingsOf(scopesIn(place.namespace, informers)), place)
+  if (!denied) return undefined
+  const isOfRollUp =
+    !denialOf(ceilingsOf(informers.clusterScopes.list()), place) &&
+    informers.clusterInventories
+      .list()
+      .some((object) => namesSink(object.spec as AnyInventorySpec, clusterInventory.sinkNamespace(object), place))
+  return isOfRollUp ? undefined : denied
+}
 
 /** The first inventory that names this sink, by its name; undefined: none does. */
 export function inventoryAt(

@@ -5,10 +5,10 @@ import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Res
 import { type Clock, minutes, seconds } from '#model'
 import { backoffMs, type Logger } from '#runtime'
 import type { SinkFamily, SinkPool, Writing } from '#sinks'
-import type { FoundSink, ReadySink } from '../bindings/plan.ts'
+import type { Blocked, FoundSink, ReadySink } from '../bindings/plan.ts'
 import type { SinkHealth } from '../bindings/sink-health.ts'
 import { REPLACED_WRITER, WRITER_CONFLICT } from '../bindings/view.ts'
-import { hasSecrets, resolveSink, SINK_KINDS, type SinkResource } from '../declared/resolve-sink.ts'
+import { hasSecrets, type Resolved, resolveSink, SINK_KINDS, type SinkResource } from '../declared/resolve-sink.ts'
 import type { SinkDirectory } from '../declared/sink-directory.ts'
 import type { ExportMetrics } from '../metrics.ts'
 import { placeText, type SinkPlace } from '../sink-place.ts'
@@ -26,6 +26,8 @@ export interface SinkReconcilerOptions {
   readonly objects: Informer<KubeObject>
   /** the scopes of a namespace */
   readonly scopesOf: (namespace: string) => readonly KubeObject[]
+  /** why a sink is not to be used at all, by scopes */
+  readonly denialOf: (place: SinkPlace) => Blocked | undefined
   readonly directory: SinkDirectory
   readonly pool: SinkPool
   readonly known: KollectKnown
@@ -81,18 +83,25 @@ export class SinkReconciler implements Reconciler {
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
-    const { objects, directory, family, kube, known, cluster, scopesOf } = this.#options
+    const { objects, directory, family, pool, denialOf } = this.#options
     const place: SinkPlace = { family, namespace: key.namespace ?? '', name: key.name }
     const object = objects.get(key) as SinkResource | undefined // of this family, under our schema
     if (!object) return this.#forget(key, place)
     await this.#closeFormer(key, object)
-    const context = { kube, cluster, known: { ...known, scopes: scopesOf(place.namespace) } }
-    const resolved = await resolveSink(family, object, context, directory.secretsOf(place), signal)
+    const denied = denialOf(place)
+    const resolved = denied ? deniedSink(object, denied) : await this.#resolve(place, object, signal)
     const { found } = resolved
     if (directory.set(place, resolved)) this.#log(place, found)
+    if (denied) await pool.forget(object.metadata.uid ?? '')
     const verified = found.kind === 'ready' ? await this.#look(key, object, found.sink, signal) : undefined
     await this.#say(key, object, found, verified, signal)
     return this.#next(key, object, found)
+  }
+
+  async #resolve(place: SinkPlace, object: SinkResource, signal: AbortSignal): Promise<Resolved> {
+    const { family, kube, cluster, known, directory, scopesOf } = this.#options
+    const context = { kube, cluster, known: { ...known, scopes: scopesOf(place.namespace) } }
+    return resolveSink(family, object, context, directory.secretsOf(place), signal)
   }
 
   /** What deliveries do may differ from what was found: it is looked at soon. */
@@ -292,6 +301,11 @@ export class SinkReconciler implements Reconciler {
     return waits.length > 0 ? againAfter(Math.min(...waits)) : done
   }
 }
+
+/** Not even its Secret is read. */
+const deniedSink = ({ spec }: SinkResource, blocked: Blocked): Resolved => ({
+  ...{ found: { kind: 'blocked', spec, blocked }, secrets: new Map() },
+})
 
 const asksForTest = ({ metadata }: SinkResource): boolean => metadata.annotations?.[TEST_CONNECTION] === 'true'
 
