@@ -1,10 +1,11 @@
 import type { ReactNode } from 'react'
+import { ClusterName } from '../../components/cluster-name.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Jointed, Name } from '../../components/name.tsx'
 import { Pairs } from '../../components/pairs.tsx'
 import type { ColumnView, RowsPageView, SourceView, TableRowView } from '../../contract.ts'
 import { sayScalar, scalarOf } from '../../model/row-values.ts'
-import { Link } from '../../router.tsx'
+import { clusterPath, Link } from '../../router.tsx'
 import { AmountsTable, ShareMeter } from './amounts.tsx'
 import { NestedValue } from './nested-value.tsx'
 import { ValueText } from './parts.tsx'
@@ -43,6 +44,11 @@ export function RowDrawer(props: RowDrawerProps): ReactNode {
         <>
           <p className="drawer-lead">
             <span className="tag">{source.kind}</span>
+            <Link to={clusterPath(cluster)}>
+              <span className="tag">
+                <ClusterName name={cluster} />
+              </span>
+            </Link>
             {row.namespace !== '' && (
               <Linked cluster={cluster} row={row} column={null}>
                 <span className="tag mono">{row.namespace}</span>
