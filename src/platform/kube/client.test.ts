@@ -131,6 +131,36 @@ describe('reading', () => {
     expect(items.map((item) => item.metadata.name)).toEqual(Array.from({ length: 10 }, (_, n) => `s${n}`))
   })
 
+  it('goes back to larger pages after some that were larger than a list takes, as whoever reads it says', async () => {
+    const limits: number[] = []
+    const isLarge = (n: number) => n >= 20 && n < 30
+    const server = await serve((request, response) => {
+      const query = parameters(request.url)
+      const from = Number(query.get('continue') ?? 0)
+      limits.push(Number(query.get('limit')))
+      const to = Math.min(500, from + Number(query.get('limit')))
+      const items = Array.from({ length: to - from }, (_, n) => ({
+        ...secret(`s${from + n}`),
+        data: { x: 'y'.repeat(isLarge(from + n) ? 15_000 : 1) },
+      }))
+      json(response, 200, { metadata: to < 500 ? { continue: String(to) } : {}, items })
+    })
+    let last = 10
+    const items: string[] = []
+    const pages = client(server.access()).list(secrets, {
+      maxPageBytes: 50_000,
+      pageSize: async () => Math.min(100, 4 * last),
+    })
+    for await (const page of pages) {
+      last = page.items.length
+      items.push(...page.items.map(({ metadata }) => metadata.name))
+    }
+    expect(items).toEqual(Array.from({ length: 500 }, (_, n) => `s${n}`))
+    expect(Math.min(...limits)).toBeLessThan(4)
+    expect(limits.slice(-4)).toContain(100)
+    expect(limits.length).toBeLessThan(40)
+  })
+
   it('gives undefined for an object that is not there, and an empty list for null items', async () => {
     const server = await serve((request, response) =>
       request.url?.includes('/secrets/')

@@ -31,13 +31,14 @@ export async function* listPages<T>(
   let next = options.continue ?? ''
   const progress = new Progress(next)
   for (;;) {
-    const limit = Math.max(1, Math.floor((typeof pageSize === 'number' ? pageSize : pageSize()) / smaller))
+    const limit = Math.max(1, Math.floor((typeof pageSize === 'number' ? pageSize : await pageSize()) / smaller))
     const call: Call = {
       method: 'GET',
       path: collectionPath(resource, options.namespace) + listQuery(options, limit, next),
       accept: acceptFor(resource),
       signal: options.signal,
       ...(options.isolated && { isolated: true }),
+      ...(options.maxPageBytes !== undefined && { maxBytes: options.maxPageBytes }),
     }
     let page: ReturnType<typeof decodeList<T>>
     try {
@@ -53,6 +54,8 @@ export async function* listPages<T>(
     const fault = progress.faultOf(items.length, page.next)
     if (fault !== undefined) throw endless(call, fault)
     next = page.next
+    // Who says the size of each page knows of what came since.
+    if (typeof pageSize !== 'number') smaller = Math.max(1, smaller / 2)
     yield { items, resourceVersion, next, ...(remaining === undefined ? {} : { remaining }) }
     if (next === '') return
   }

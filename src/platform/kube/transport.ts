@@ -74,6 +74,8 @@ export interface Call {
   readonly isolated?: boolean
   /** made also while the circuit breaker refuses others: it is how the end of the trouble is heard of */
   readonly anyway?: boolean
+  /** of the answer; at most, and by default, the client's */
+  readonly maxBytes?: number
   /** takes the body as it comes; default: it is gathered */
   readonly sinkFor?: SinkFor
 }
@@ -246,7 +248,7 @@ export class Transport implements AsyncDisposable {
       }
       let error: KubeError
       try {
-        const plain = await this.#unzipped(what, answer)
+        const plain = await this.#unzipped(what, answer, this.#bytesOf(call))
         if (answer.status < 300) return read(plain)
         const body = errorBody(answer.headers, plain.body)
         error = errorOfAnswer(what, answer.status, body, retryAfterMs(answer.headers, this.clock))
@@ -267,8 +269,12 @@ export class Transport implements AsyncDisposable {
 
   async #answer(call: Call, request: WireRequest, lines: () => Lines, signal: AbortSignal): Promise<BorrowedAnswer> {
     const { local } = this.#options
-    if (local) return gathered(await local(request, signal), { maxBytes: this.#maxBytes, sinkFor: call.sinkFor })
+    if (local) return gathered(await local(request, signal), { maxBytes: this.#bytesOf(call), sinkFor: call.sinkFor })
     return lines().requests.run((line, other) => this.#exchange(call, request, line, other, signal), signal)
+  }
+
+  #bytesOf({ maxBytes = this.#maxBytes }: Call): number {
+    return Math.min(maxBytes, this.#maxBytes)
   }
 
   /** Reading on a connection that served before has a second try beside it: that connection may have died without a word. */
@@ -281,7 +287,7 @@ export class Transport implements AsyncDisposable {
   ): Promise<BorrowedAnswer> {
     const on = (dispatcher: Dispatcher) => (ended: AbortSignal, onProgress?: () => void) =>
       exchange(dispatcher, this.#origin, request, {
-        maxBytes: this.#maxBytes,
+        maxBytes: this.#bytesOf(call),
         signal: ended,
         sinkFor: call.sinkFor,
         ...(onProgress && { onProgress }),
@@ -339,14 +345,14 @@ export class Transport implements AsyncDisposable {
     return next
   }
 
-  async #unzipped(what: string, answer: Answer): Promise<Answer> {
+  async #unzipped(what: string, answer: Answer, maxBytes: number): Promise<Answer> {
     const encoding = answer.headers['content-encoding']
     if (encoding === undefined || encoding === 'identity') return answer
     if (encoding !== 'gzip') throw new KubeError('protocol', `${what}: the answer is encoded as ${String(encoding)}`)
     try {
-      return { ...answer, body: await unzip(answer.body, { maxOutputLength: this.#maxBytes }) }
+      return { ...answer, body: await unzip(answer.body, { maxOutputLength: maxBytes }) }
     } catch (cause) {
-      if (cause instanceof RangeError) throw new AnswerTooLargeError(this.#maxBytes)
+      if (cause instanceof RangeError) throw new AnswerTooLargeError(maxBytes)
       throw new KubeError('protocol', `${what}: the answer's compression is broken`, { cause })
     }
   }

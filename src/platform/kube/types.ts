@@ -42,8 +42,10 @@ export interface ListOptions {
   readonly namespace?: string
   readonly labelSelector?: string
   readonly fieldSelector?: string
-  /** objects per page, or what says it of each next one; default 500 */
-  readonly pageSize?: number | (() => number)
+  /** objects per page, or what says it of each next one, once it can be asked for; default 500 */
+  readonly pageSize?: number | (() => Promise<number>)
+  /** a larger page is asked for in smaller ones; default: as large as any answer may be */
+  readonly maxPageBytes?: number
   /** begins after the page that gave this as its `next`, with the same selectors */
   readonly continue?: string
   /** 5xx and timeouts are this resource's own trouble, such as that of an aggregated API: the circuit breaker does not count them */

@@ -121,6 +121,8 @@ export class TargetEngine {
   #telling: Promise<void> | undefined
   /** false: a namespace is to be read apart from now on */
   #isDivided = true
+  /** something is read apart once others have begun */
+  #isWaiting = false
 
   constructor(options: TargetEngineOptions) {
     this.#options = options
@@ -209,13 +211,12 @@ export class TargetEngine {
         wanted.set(name, of)
         of.interests.push(interest)
       }
-    const isBeginning = [...this.#watches].some(
-      ([name, watch]) => wanted.get(name)?.isApart === false && watch.isBeginning,
-    )
+    const isBeginning = this.#isBeginning
+    this.#isWaiting = false
     for (const [name, { kind, interests, isApart }] of wanted) {
       const known = this.#watches.get(name)
       if (isApart && isBeginning && !known) {
-        this.#isDivided = false
+        this.#isWaiting = true
         continue
       }
       const watch = known ?? new KindWatch({ gvk: kind.gvk, kube, clock, logger, onChange: () => this.#tellSoon() })
@@ -228,6 +229,11 @@ export class TargetEngine {
       const stopping = watch.stop().finally(() => this.#stopping.delete(stopping))
       this.#stopping.add(stopping)
     }
+  }
+
+  /** Whether what is read together is listed for the first time. */
+  get #isBeginning(): boolean {
+    return [...this.#watches].some(([name, watch]) => name === kindText(watch.gvk) && watch.isBeginning)
   }
 
   #isApart({ namespace }: TargetKey): boolean {
@@ -244,7 +250,7 @@ export class TargetEngine {
     this.#telling ??= this.#options.clock.sleep(GATHER_MS, this.#stop.signal).then(() => {
       this.#telling = undefined
       if (this.#stop.signal.aborted) return
-      if (!this.#isDivided) this.#watch()
+      if (!this.#isDivided || (this.#isWaiting && !this.#isBeginning)) this.#watch()
       for (const target of this.#targets.values())
         if (target.look((kind) => this.#watches.get(this.#watchName(kind, target.key))))
           this.#options.onChange(target.key)

@@ -20,26 +20,36 @@ it('is used up by slow objects alone, comes back by a share of each second, and 
   expect(shop.isLeft).toBe(true)
 })
 
-it('is slow long before it is used up, once and for good', () => {
-  const times = new ExtractionTimes(new ManualClock())
+it('is slow long before it is used up, also where that is less than its share of each second, once and for good', async () => {
+  const clock = new ManualClock()
+  const times = new ExtractionTimes(clock)
   const told: boolean[] = []
   times.onSlow = () => told.push(shop.isLeft)
   const shop = times.of('shop')
-  for (let i = 0; i < 29; i++) shop.spent(100, {})
+  const takes = async (share: number, seconds: number) => {
+    for (let i = 0; i < seconds; i++) {
+      shop.spent(1000 * share, {})
+      await clock.advance(1000)
+    }
+  }
+  await takes(0.02, 600)
   expect([shop.isSlow, told]).toEqual([false, []])
-  for (let i = 0; i < 280; i++) shop.spent(100, {})
-  expect([shop.isSlow, shop.isLeft, told]).toEqual([true, false, [true]])
+  await takes(0.19, 12)
+  expect([shop.isSlow, shop.isLeft, told]).toEqual([true, true, [true]])
+  for (let i = 0; i < 310; i++) shop.spent(100, {})
+  expect([shop.isLeft, told]).toEqual([false, [true]])
 })
 
-it('is bounded for one object, which goes through all targets in one piece', () => {
+it('is bounded for one object, whatever comes in between', () => {
   const shop = new ExtractionTimes(new ManualClock()).of('shop')
   const [object, other] = [{}, {}]
   for (let target = 0; target < 9; target++) shop.spent(100, object)
   expect(shop.isLeftFor(object)).toBe(true)
   shop.spent(100, object)
   expect([shop.isLeftFor(object), shop.isLeftFor(other), shop.isLeft]).toEqual([false, true, true])
+  // Others are worked on in between.
   shop.spent(0.01, other)
-  expect(shop.isLeftFor(object)).toBe(true)
+  expect([shop.isLeftFor(object), shop.isLeftFor(other)]).toEqual([false, true])
 })
 
 it('is less for each of several namespaces that used theirs up, and each is told once', async () => {

@@ -5,8 +5,9 @@ import type { Clock } from '#model'
  * where several are slow, which together have so much.
  */
 const ADVANCE_MS = 30_000
-/** Who has taken so much of it, ms, holds up the others that are read with it. */
-const SLOW_MS = 3_000
+/** Who has taken so much, ms, holds up the others that are read with it; so much of each second is forgotten. */
+const SLOW_MS = 2_000
+const FORGOTTEN = 0.02
 const SHARE = 0.25
 const SHARE_OF_ALL = 0.5
 /** Objects that take less, ms, in all targets of a namespace together, are those of ordinary profiles. */
@@ -14,8 +15,14 @@ const WORTH_COUNTING_MS = 0.1
 /** One that takes so long, ms, counts so many times: several of it come in one piece of a list, and nobody has a turn between them. */
 const HOLDS_UP_MS = 200
 const HOLDS_UP_TIMES = 4
-/** An object goes through all targets of a namespace in one piece, which may take so long, ms. */
+/** All targets of a namespace may take so long for one object, ms. */
 const MAX_OBJECT_MS = 1000
+
+/** What one object took so far, in all targets, and what of it is not counted yet. */
+interface OfObject {
+  ms: number
+  smallMs: number
+}
 
 /** What the targets of one namespace may still take of the thread, to make rows of objects that are slow. */
 export class ExtractionTime {
@@ -24,14 +31,12 @@ export class ExtractionTime {
   readonly #onSlow: () => void
   readonly #onUsedUp: () => void
   #isSlow = false
+  /** taken lately */
+  #takenMs = 0
   #wasUsedUp = false
   #leftMs = ADVANCE_MS
   #at: number
-  #of: WeakRef<object> | undefined
-  /** for that object, and not counted yet */
-  #smallMs = 0
-  /** for that object, in all targets */
-  #objectMs = 0
+  readonly #ofObjects = new WeakMap<object, OfObject>()
 
   /** @param on share: of each second, from 0 to 1; the others are told once, in the middle of work: they must not do much */
   constructor(
@@ -56,22 +61,21 @@ export class ExtractionTime {
 
   /** Whether there is some for one more target that may take this object. */
   isLeftFor(object: object): boolean {
-    return this.isLeft && (this.#objectMs < MAX_OBJECT_MS || this.#of?.deref() !== object)
+    return this.isLeft && (this.#ofObjects.get(object)?.ms ?? 0) < MAX_OBJECT_MS
   }
 
-  /** @param ms in one target, for this object, which comes to all of them one after the other */
+  /** @param ms in one target, for this object, which comes to all of them */
   spent(ms: number, object: object): void {
-    if (this.#of?.deref() !== object) {
-      this.#of = new WeakRef(object)
-      this.#smallMs = 0
-      this.#objectMs = 0
-    }
-    this.#smallMs += ms
-    this.#objectMs += ms
-    if (this.#smallMs < WORTH_COUNTING_MS) return
-    this.#leftMs = this.#left() - (ms < HOLDS_UP_MS ? this.#smallMs : HOLDS_UP_TIMES * ms)
-    this.#smallMs = 0
-    if (this.#leftMs <= ADVANCE_MS - SLOW_MS && !this.#isSlow) {
+    const of = this.#ofObjects.get(object) ?? { ms: 0, smallMs: 0 }
+    this.#ofObjects.set(object, of)
+    of.smallMs += ms
+    of.ms += ms
+    if (of.smallMs < WORTH_COUNTING_MS) return
+    const takenMs = ms < HOLDS_UP_MS ? of.smallMs : HOLDS_UP_TIMES * ms
+    this.#leftMs = this.#left() - takenMs
+    this.#takenMs += takenMs
+    of.smallMs = 0
+    if (this.#takenMs >= SLOW_MS && !this.#isSlow) {
       this.#isSlow = true
       this.#onSlow()
     }
@@ -82,7 +86,9 @@ export class ExtractionTime {
 
   #left(): number {
     const now = this.#clock.now()
-    this.#leftMs = Math.min(ADVANCE_MS, this.#leftMs + this.#share() * Math.max(0, now - this.#at))
+    const elapsedMs = Math.max(0, now - this.#at)
+    this.#leftMs = Math.min(ADVANCE_MS, this.#leftMs + this.#share() * elapsedMs)
+    this.#takenMs = Math.max(0, this.#takenMs - FORGOTTEN * elapsedMs)
     this.#at = now
     return this.#leftMs
   }

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { HOME_OF_CLUSTER_OBJECTS, type NamespaceFacts } from '#extract'
 import { isKubeError, type KubeClient, type KubeObject, type Resource } from '#kube'
 import { type Clock, seconds } from '#model'
@@ -36,15 +36,29 @@ export interface FeedOptions {
 
 interface Arrived extends Reduced {
   /** by the place of the subscription; of those that do not choose it there is none, nor of those that had no room to keep it */
-  readonly outcomes: ReadonlyMap<number, Outcome>
+  outcomes: ReadonlyMap<number, Outcome>
+}
+
+/** An object that not all subscriptions had yet. */
+interface Unfinished {
+  readonly object: KubeObject
+  readonly arrived: Arrived
+  readonly outcomes: Map<number, Outcome>
+  /** the next subscription, of those that want its namespace */
+  next: number
 }
 
 /** What is wrong with a watch. */
 export type FeedTrouble = { readonly error: Error; readonly since: number }
 
-/** A page of a list is worked on in one piece, and nobody has a turn meanwhile: about so long, ms, and at most so many objects. */
+/** Work on a page of a list takes about so long, ms, and it has at most so many objects and bytes. */
 const PAGE_MS = 100
 const MAX_PAGE = 500
+const MAX_PAGE_BYTES = 16 * 2 ** 20
+/** Others have their turn after so long, ms; one target and object come on top. */
+const TURN_MS = 20
+/** What waits for its turn is kept, about so many bytes of it. */
+const MAX_KEPT_BYTES = 48 * 2 ** 20
 /** Nothing is known of the first page: so many of its objects, each for one target. */
 const FIRST_PAGE = 64
 /** A quiet watch is begun anew, from where it was: only where that does not go well, something may be lacking. */
@@ -52,8 +66,6 @@ const RENEWED_WITHIN_MS = seconds(15)
 /** What was left out, as there was no time for it, is looked at again after so long. */
 const AGAIN_MS = seconds(300)
 const BACKOFF = { fromMs: 1000, toMs: 60_000 }
-/** What came of a list is handed over for no longer in one piece, ms, nor for more than one target. */
-const TURN_MS = 10
 
 /**
  * One list and watch of a kind, for all targets that want it. Objects become rows while they are read, and are not kept. A list that
@@ -77,6 +89,11 @@ export class Feed {
   #isListed = false
   /** since the size of a page was asked for last */
   #read = { objects: 0, ms: 0 }
+  /** read, and not worked on for all that want it */
+  #unfinished: Unfinished[] = []
+  #keptBytes = 0
+  /** when this turn of the process ends; undefined: it is not ours */
+  #until: number | undefined
   /** what was read and not handed over yet, bytes */
   readonly #arriving = new Map<RowSpace, number>()
   /** objects of which there was no room to keep that they have no row, by the place of the subscription, since the last list */
@@ -134,6 +151,7 @@ export class Feed {
       this.#leavesOut = false
       this.#isListed = false
       this.#arrived()
+      this.#letGo()
       this.#uncounted.clear()
       try {
         const events = kube.watch(
@@ -141,11 +159,16 @@ export class Feed {
           {
             ...(namespace !== undefined && { namespace }),
             isolated: true,
-            pageSize: () => this.#pageSize(),
+            maxPageBytes: MAX_PAGE_BYTES,
+            pageSize: async () => {
+              await this.#finish()
+              return this.#pageSize()
+            },
             signal: this.#turn.signal,
             onOpen: () => this.#troubled(undefined),
             onTrouble: (error) => {
               this.#arrived()
+              this.#letGo()
               this.#uncounted.clear()
               this.#troubled(error)
             },
@@ -154,6 +177,8 @@ export class Feed {
         for await (const event of events) {
           if (signal.aborted) return
           attempt = 0
+          await this.#finish()
+          if (signal.aborted) return
           if (event.type === 'reset') await this.#replace(event.items)
           else if (event.type === 'deleted') this.#gone(event.object)
           else this.#take(event.object)
@@ -177,28 +202,73 @@ export class Feed {
     return Math.max(1, Math.min(MAX_PAGE, 4 * objects, Math.floor((PAGE_MS * objects) / Math.max(ms, 0.001))))
   }
 
+  /** An object is worked on once for each target, and let go: at once, or where that takes long in turns, before anything else is read. */
   #reduce(object: KubeObject): Arrived {
-    const began = performance.now()
-    const arrived = this.#reduced(object)
-    this.#read = { objects: this.#read.objects + 1, ms: this.#read.ms + performance.now() - began }
+    const { uid = '', namespace = '', name } = object.metadata
+    const arrived: Arrived = { uid, namespace, name, outcomes: NONE }
+    const one: Unfinished = { object, arrived, outcomes: new Map(), next: 0 }
+    this.#read = { objects: this.#read.objects + 1, ms: this.#read.ms }
+    const mayWait = this.#keptBytes < MAX_KEPT_BYTES
+    if (!mayWait || (this.#unfinished.length === 0 && performance.now() < this.#endOfTurn())) {
+      if (this.#advance(one, mayWait ? this.#endOfTurn() : Number.POSITIVE_INFINITY)) return arrived
+    }
+    this.#unfinished.push(one)
+    this.#keptBytes += bytesIn(object, MAX_KEPT_BYTES)
     return arrived
   }
 
-  /** An object is worked on once for each target, and let go. What goes wrong with one is its own failure. */
-  #reduced(object: KubeObject): Arrived {
-    const { metadata } = object
-    const { uid = '', namespace = '', name } = metadata
-    const home = namespace === '' ? HOME_OF_CLUSTER_OBJECTS : namespace
-    const outcomes = new Map<number, Outcome>()
-    for (const [at, subscription] of this.#of(home)) {
+  /** @returns when the present turn ends */
+  #endOfTurn(): number {
+    if (this.#until !== undefined) return this.#until
+    setImmediate(() => {
+      this.#until = undefined
+    })
+    this.#until = performance.now() + TURN_MS
+    return this.#until
+  }
+
+  async #finish(): Promise<void> {
+    const { signal } = this.#turn
+    while (this.#unfinished.length > 0 && !signal.aborted) {
+      await nextTurn()
+      const until = performance.now() + TURN_MS
+      let done = 0
+      for (const one of this.#unfinished) {
+        if (performance.now() >= until || !this.#advance(one, until)) break
+        done++
+      }
+      this.#unfinished.splice(0, done)
+    }
+    this.#letGo()
+  }
+
+  #letGo(): void {
+    this.#unfinished = []
+    this.#keptBytes = 0
+  }
+
+  /** What goes wrong with one object is its own failure. @returns whether all have it */
+  #advance(one: Unfinished, until: number): boolean {
+    const { object, arrived, outcomes } = one
+    const home = homeOf(arrived)
+    const subscriptions = this.#of(home)
+    const began = performance.now()
+    let now = began
+    do {
+      const next = subscriptions[one.next++]
+      if (!next) break
+      const [at, subscription] = next
       const outcome = subscription.isCurrent(home) ? outcomeIn(subscription, object, home) : undefined
+      now = performance.now()
       if (!outcome) continue
       const kept = this.#withRoom(outcome, subscription.rows.space)
       if (kept) outcomes.set(at, kept)
       else this.#uncounted.set(at, (this.#uncounted.get(at) ?? 0) + 1)
       if (!kept || kept.isSkipped) this.#leaveOut()
-    }
-    return { uid, namespace, name, outcomes: outcomes.size > 0 ? outcomes : NONE }
+    } while (now < until)
+    if (outcomes.size > 0) arrived.outcomes = outcomes
+    this.#read = { objects: this.#read.objects, ms: this.#read.ms + now - began }
+    return one.next >= subscriptions.length
   }
 
   /** Those that want objects of a namespace, each with its place: most want those of one alone. */
@@ -249,13 +319,13 @@ export class Feed {
     let until = performance.now() + TURN_MS
     for (const [at, { rows, isCurrent, namespaces }] of subscriptions.entries()) {
       if (performance.now() > until) {
-        await setImmediate()
+        await nextTurn()
         until = performance.now() + TURN_MS
       }
       if (signal.aborted) return
       if (!isCurrent()) continue
       const taken = takenAt(byHome, namespaces, at, isCurrent)
-      const hadRoom = await rows.replace(namespace, taken, () => setImmediate(), uncounted.get(at))
+      const hadRoom = await rows.replace(namespace, taken, () => nextTurn(), uncounted.get(at))
       if (!hadRoom) this.#leaveOut()
     }
     if (signal.aborted) return
@@ -304,6 +374,22 @@ export class Feed {
     this.#options.onChange(this)
   }
 }
+
+/** About what an object takes of memory, as far as it matters. */
+function bytesIn(object: object, enough: number): number {
+  let bytes = 0
+  const left: unknown[] = [object]
+  while (left.length > 0 && bytes < enough) {
+    const value = left.pop()
+    bytes += BYTES_OF_VALUE
+    if (typeof value === 'string') bytes += value.length
+    else if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) left.push(part)
+  }
+  return bytes
+}
+
+/** With its place in a map or list. */
+const BYTES_OF_VALUE = 64
 
 const NONE: ReadonlyMap<number, Outcome> = new Map()
 

@@ -273,6 +273,34 @@ describe('a kind that is watched', () => {
     expect(phase()).toBe('live')
   })
 
+  it('has its objects worked on in turns, one for many targets too, and nobody waits for long', async () => {
+    const interest = wants('shop')
+    let [heard, isOver] = [0, false]
+    const told = new Set<number>()
+    const slow = (name: string): Interest => {
+      const ofOne = new KindRows({ ...key, name }, rows.target({ ...key, name }))
+      const take = (object: object, facts: never) => {
+        for (const until = performance.now() + 10; performance.now() < until; );
+        told.add(heard)
+        return interest.kind.take(object, facts)
+      }
+      return { ...interest, rows: ofOne, kind: { ...interest.kind, take } as Interest['kind'] }
+    }
+    const names = Array.from({ length: 20 }, (_, i) => `t${i}`)
+    watch.want(names.map(slow))
+    await settle()
+    const hear = () => {
+      heard++
+      if (!isOver) setImmediate(hear)
+    }
+    setImmediate(hear)
+    await cluster.last.give({ items: [pod('a'), pod('b'), pod('c')] }, 'open')
+    // 600 ms of work.
+    await expect.poll(() => names.map((name) => shownRows(rows, name)?.length)).toEqual(names.map(() => 3))
+    isOver = true
+    expect(told.size).toBeGreaterThan(15)
+  })
+
   it('is listed anew for another form of a target, of which nothing is lost until it is read', async () => {
     await live('shop')
     await cluster.last.give({ items: [pod('a'), pod('b')] }, 'open')

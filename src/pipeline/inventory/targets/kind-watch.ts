@@ -16,6 +16,8 @@ const MAX_NAMESPACES = 200
 const LOOK_AGAIN_MS = seconds(30)
 /** A first list that takes longer is told of. */
 const REGISTER_WITHIN_MS = seconds(30)
+/** Others wait so long at most for what is listed for the first time. */
+const BEGINS_WITHIN_MS = minutes(5)
 /** What may be read is asked so often. */
 const REVIEW_EVERY_MS = seconds(60)
 /** What everything changes all the time is listed less often the longer a list takes. */
@@ -116,7 +118,7 @@ export class KindWatch {
   /** Whether it lists something for the first time, and that goes well. */
   get isBeginning(): boolean {
     const { clock } = this.#options
-    const isYoung = (at: number) => clock.now() - at < REGISTER_WITHIN_MS
+    const isYoung = (at: number) => clock.now() - at < BEGINS_WITHIN_MS
     if (!this.isWanted || this.#missing !== undefined) return false
     if (!this.#served || this.#places.size === 0) return isYoung(this.#wantedAt)
     return [...this.#places.values()].some(
