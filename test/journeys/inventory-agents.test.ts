@@ -91,7 +91,7 @@ function startReplica(nth: number): Running {
 async function probe(
   replica: Running,
   path: string,
-): Promise<{ status: number; leading?: boolean; standsBy?: string }> {
+): Promise<{ status: number; leading?: boolean; standsBy?: string; inventory?: { message?: string } }> {
   const port = /"port":(\d+),.*serves \/healthz/.exec(replica.stderr())?.[1]
   if (port === undefined) return { status: 0 }
   const answer = await fetch(`http://127.0.0.1:${port}${path}`)
@@ -176,6 +176,8 @@ describe.skipIf(missing !== undefined)(
       }
       for (const name of NAMES)
         await expect.poll(() => condition(name, 'Synced'), { timeout: 120_000 }).toBe('ScopeForbidden')
+      const told = () => probe(agents.get('east') as Running, '/healthz').then(({ inventory }) => inventory?.message)
+      await expect.poll(told).toMatch(/^objects of targets \(v1 ConfigMap\) cannot be followed since \S+Z: /)
       expect(await rows()).toEqual([])
       const role = await giveRole('west')
       expect(role).toMatch(/resources:\n +- configmaps/)
@@ -183,6 +185,7 @@ describe.skipIf(missing !== undefined)(
       await giveRole('east')
       for (const name of NAMES)
         await expect.poll(() => condition(name, 'Ready'), { timeout: 120_000 }).toBe('Collecting')
+      await expect.poll(told, { timeout: 120_000 }).toBeUndefined()
     }, 400_000)
 
     it('write the rows of both into one table, each under its name', async () => {

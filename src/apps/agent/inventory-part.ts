@@ -115,8 +115,9 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
     if (isStandby) return { phase: 'standby', message: options.leadership?.waitsFor() ?? '' }
     const found = reviews?.fault()
     const now = inventory?.report() ?? report
-    if (found === undefined || now.message !== undefined) return now
-    return { ...now, message: `the API server is not answered about objects of inventory: ${found}` }
+    if (found === undefined) return now
+    const unanswered = `the API server is not answered about objects of inventory: ${found}`
+    return { ...now, message: now.message === undefined ? unanswered : `${now.message}; ${unanswered}` }
   }
   const readable = () => {
     const view = inventory?.view()

@@ -42,7 +42,7 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
   return {
     feed: engine.feed,
     report: () => {
-      const [fault] = manager.faults()
+      const fault = [...manager.faults(), ...targets.faults()].join('; ') || undefined
       if (manager.isSynced) return { phase: 'running', ...(fault !== undefined && { message: fault }) }
       const why = fault === undefined ? '' : `: ${fault}`
       return { phase: 'reading', message: `the objects of inventory are being read for the first time${why}` }

@@ -48,6 +48,8 @@ export interface WatchFreshness {
   readonly namespace: string
   /** how long it has not been followed, ms; 0: it is */
   readonly staleMs: number
+  /** what is in the way, a sentence without a namespace */
+  readonly why?: string
 }
 
 export interface KindWatchOptions {
@@ -135,11 +137,13 @@ export class KindWatch {
   freshness(): readonly WatchFreshness[] {
     const { gvk, clock } = this.#options
     const since = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at))
-    if (!this.#served) return [{ gvk, namespace: '', staleMs: since(this.#wantedAt) }]
+    const because = (why: string | undefined) => (why === undefined ? {} : { why })
+    if (!this.#served) return [{ gvk, namespace: '', staleMs: since(this.#wantedAt), ...because(this.#missing) }]
     return [...this.#places.values()].map(({ namespace = '', active, next }) => {
       const feed = active ?? next
       const staleSince = feed?.isSynced ? feed.trouble?.since : feed?.startedAt
-      return { gvk, namespace, staleMs: since(staleSince) }
+      const why = isForbidden(feed) ? 'the agent may not list and watch them' : feed?.trouble?.error.message
+      return { gvk, namespace, staleMs: since(staleSince), ...because(why) }
     })
   }
 

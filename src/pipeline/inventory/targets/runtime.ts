@@ -7,6 +7,7 @@ import { type InventoryInformers, inventoryResources } from '../objects.ts'
 import { EventRecorder } from '../reconcile/event-recorder.ts'
 import type { ReconcileMetrics } from '../reconcile-metrics.ts'
 import type { TargetKey } from '../rows.ts'
+import { kindText } from './compile.ts'
 import type { Declarations, Declared } from './declared.ts'
 import { TargetEngine, type TargetEngineOptions, type TargetWorld } from './engine.ts'
 import { ExtractionTimes } from './extraction-time.ts'
@@ -23,6 +24,9 @@ export interface InventoryTargetsOptions extends Omit<TargetEngineOptions, 'onCh
 }
 
 const DEFAULT_MAX_ROW_BYTES = 128 * 2 ** 20
+
+/** As many as a sentence names. */
+const MAX_KINDS = 10
 
 /** Changes come in crowds: the world is looked at once for all of them. */
 const GATHER_MS = 50
@@ -74,6 +78,17 @@ export class InventoryTargets {
   /** Open watches, and for how long each has not followed its kind. */
   watches(): ReturnType<TargetEngine['watches']> {
     return this.#engine.watches()
+  }
+
+  /** What of their objects cannot be followed, for people who may not know of whose namespaces. */
+  faults(): readonly string[] {
+    const troubled = this.watches().filter(({ why }) => why !== undefined)
+    const [longest] = troubled.sort((a, b) => b.staleMs - a.staleMs)
+    if (!longest) return []
+    const kinds = [...new Set(troubled.map(({ gvk }) => kindText(gvk)))]
+    const names = `${kinds.slice(0, MAX_KINDS).join(', ')}${kinds.length > MAX_KINDS ? ` and ${kinds.length - MAX_KINDS} more` : ''}`
+    const since = new Date(this.#clock.now() - longest.staleMs).toISOString()
+    return [`objects of targets (${names}) cannot be followed since ${since}: ${longest.why}`]
   }
 
   get load(): TargetEngine['load'] {

@@ -24,9 +24,13 @@ export function statusOf(
   const said = (type: string, status: Condition['status'], reason: string, message: string) => ({
     ...{ type, status, reason, message: cut(message, MAX_LETTERS), observedGeneration: generation },
   })
+  // The number that stands there is not the last one that was.
+  const collected = isBlind
+    ? `nothing of what it reads may be listed: ${rows === undefined ? 'what was collected before is' : `the ${rows} resource(s) collected before are`} kept`
+    : `collecting ${rows ?? 'no'} resource(s)${forbidden === undefined ? '' : '; not all of them'}`
   const collecting = isReading
     ? 'its objects are being read'
-    : `collecting ${rows ?? 'no'} resource(s)${forbidden === undefined ? '' : '; not all of them'}${outside === undefined ? '' : `; ${outside}`}`
+    : `${collected}${outside === undefined ? '' : `; ${outside}`}`
   const isReady = !degraded && !isReading
   const conditions = [
     degraded

@@ -257,11 +257,20 @@ describe('a target that runs', () => {
           refused(onTrouble, signal)
       },
     })
+    expect(second.faults()).toEqual([])
     const third = await run({ kube })
     await expect.poll(async () => conditionOf(await target(), 'Synced')).toBe('False/ScopeForbidden')
     expect(third.rows.state({ namespace: 'shop', name: 'settings' })).toMatchObject({
       ...{ rows: [], isComplete: false, isHindered: true },
     })
+    const [fault = '', ...more] = third.faults()
+    expect([fault.replace(/\S+Z: /, 'TIME: '), more]).toEqual([
+      'objects of targets (v1 ConfigMap) cannot be followed since TIME: the agent may not list and watch them',
+      [],
+    ])
+    expect(Math.abs(Date.now() - Date.parse(/\S+Z/.exec(fault)?.[0] ?? ''))).toBeLessThan(60_000)
+    const { conditions = [] } = ((await target())?.status ?? {}) as { readonly conditions?: readonly Condition[] }
+    expect(conditions.find(({ type }) => type === 'Ready')?.message).toMatch(/what was collected before is kept$/)
   })
 
   it('is over what was in its way once all is read, and not before', () => {

@@ -96,7 +96,7 @@ export class TestCluster implements AsyncDisposable {
       await Promise.all(Object.values(informers).map((informer) => informer.stop()))
     }
     this.#running.push(stop)
-    return { rows, stop }
+    return { rows, stop, faults: () => targets.faults() }
   }
 
   async apply(object: KubeObject): Promise<KubeObject> {
@@ -143,6 +143,8 @@ export class TestCluster implements AsyncDisposable {
 
 export interface RunningTargets {
   readonly rows: RowStore
+  /** what cannot be followed */
+  readonly faults: () => readonly string[]
   readonly stop: () => Promise<void>
 }
 
