@@ -483,3 +483,23 @@ it('looks through a long text once, for however many that take it, and through a
   expect(clean(`${words}1 tint=blue`)).toContain('blue')
   expect(clean(`${words}1 tint=blue`, ['tint'])).not.toContain('blue')
 })
+
+it.each([
+  'http://auth:8080: connection refused',
+  'see http://auth:8080. Then',
+  '{\\"url\\":\\"http://auth:8080\\",\\"b\\":1}',
+  'http://auth:8080\\nnext: 1',
+  'http://auth:8080|web',
+  'to=http://auth:8080&b=1',
+])('keeps the port of an address, whatever stands behind it: %j', (text) => {
+  expect(clean(text)).toBe(text)
+})
+
+it.each([
+  ['http://auth:8080.5x', 'http://auth:[redacted]'],
+  ['http://auth:8080:x@db', 'http://[redacted]@db'],
+  ['http://auth:8080&token=abc', 'http://auth:8080&token=[redacted]'],
+  ['auth:8080: x', 'auth:[redacted]'],
+])('takes nothing else for a port: %j', (text, wanted) => {
+  expect(clean(text)).toBe(wanted)
+})

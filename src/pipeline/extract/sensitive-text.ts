@@ -94,7 +94,7 @@ const BLOCK_OF_HCL =
   /(?<=^|\n)[ \t]{0,64}(?:credentials?|secrets?|tokens?|passwords?)(?:[ \t]{1,8}"[^"\n]{0,128}")?[ \t]{1,8}\{/gi
 
 /** Of an address without a password. */
-const PORT = /^\d{1,5}(?=[/?#\s"'`<>,;)\]}]|$)(?![^\s"'<>]*@)/
+const PORT = /^\d{1,5}(?=[/?#\s"'`<>,;)\]}\\|&]|[.:](?:\s|$)|$)(?![^\s"'<>]*@)/
 
 const IN_LINE: Place = { column: 0, isKey: false, isInFlow: true }
 
