@@ -79,6 +79,16 @@ export class SilentProxy implements AsyncDisposable {
     return this.silence()
   }
 
+  /** Nobody listens there any more, as of a server that ended. @returns comes back, at the same port */
+  async leave(): Promise<() => Promise<void>> {
+    const { port } = this
+    await this[Symbol.asyncDispose]()
+    return async () => {
+      this.#server.listen(port, '127.0.0.1')
+      await once(this.#server, 'listening')
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const pair of this.#pairs) for (const socket of pair) socket.destroy()
     this.#server.close()

@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { agentName } from '#agent'
 import { createKubeClient } from '#kube'
+import { seconds } from '#model'
 import type { Logger, Metrics, Part } from '#runtime'
 import { clusterAccess } from './cluster-access.ts'
 import type { AgentConfig } from './config.ts'
@@ -32,8 +33,13 @@ export async function localParts(
       leadership,
       process: config.leaderElection ? `agent of ${config.leaderElection.namespace}` : hostname(),
       ...{ settings: config.inventory, webhooks: config.webhooks, cluster: config.cluster, metrics, logger },
-      // A kind that is slow is its own trouble: it is waited for, and takes nobody's place.
-      connect: async () => createKubeClient(await clusterAccess(config), { timeoutMs: 60_000, qps: 50, burst: 100 }),
+      // A kind that is slow is its own trouble: it is waited for, and takes nobody's place. An API server
+      // that was away is asked again soon.
+      connect: async () =>
+        createKubeClient(await clusterAccess(config), {
+          ...{ timeoutMs: 60_000, qps: 50, burst: 100 },
+          recoveryMs: seconds(2),
+        }),
       directory: join(config.buffer.directory, 'sinks'),
       ...(config.inventoryApi && { api: config.inventoryApi }),
     })

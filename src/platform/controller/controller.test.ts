@@ -28,7 +28,10 @@ const listen = (port = 0) =>
     mounts: new Map([['', server]]),
   })
 const newClient = () =>
-  createKubeClient({ server: listener.url, ca: listener.caPem, verifyTls: true, credentials: { kind: 'token', token } })
+  createKubeClient(
+    { server: listener.url, ca: listener.caPem, verifyTls: true, credentials: { kind: 'token', token } },
+    { recoveryMs: 2000 },
+  )
 
 beforeEach(async () => {
   server = await ApiServer.open({ storage: { kind: 'memory' } })
@@ -279,6 +282,39 @@ describe('Controller and Manager', () => {
     await until(() => expect(reconciler.seen).toEqual(['of-s']))
     await manager.stop()
   })
+
+  it('works at once, when the API server is back, on what could not be done while it was away', async () => {
+    await kube.create(settings, aSetting('old'))
+    const { port } = listener
+    const informer = anInformer()
+    let asked = 0
+    const reconciler: Reconciler = {
+      name: 'calls',
+      async reconcile(key, signal) {
+        asked++
+        await kube.get(settings, key, signal)
+        return done
+      },
+    }
+    // Whoever failed waits for as long as he may.
+    const controller = new Controller({
+      ...{ reconciler, concurrency: 1, logger: silentLogger, random: () => 1 },
+      triggers: [onSpecChange(informer)],
+    })
+    informer.start()
+    await informer.synced()
+    controller.start()
+    await until(() => expect(asked).toBe(1))
+    await listener[Symbol.asyncDispose]()
+    controller.enqueue({ name: 'old', namespace: NAMESPACE })
+    // 5 ms, and twice as long each time: the next one is due after twenty seconds.
+    await vi.waitFor(() => expect(asked).toBe(13), { timeout: 60_000, interval: 10 })
+    expect(controller.fault).toMatch(/calls default\/old/)
+    listener = await listen(port)
+    await vi.waitFor(() => expect([asked, controller.fault]).toEqual([14, undefined]), { timeout: 8000, interval: 10 })
+    await controller.stop()
+    await informer.stop()
+  }, 60_000)
 
   it('starts though the API server is away, and works when it comes', async () => {
     await kube.create(settings, aSetting('old'))

@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectKey } from '#kube'
+import { isUnanswered, type KubeObject, type ObjectKey } from '#kube'
 import { type Clock, FleetError, systemClock } from '#model'
 import type { Logger } from '#runtime'
 import { causeOf, changesSpec, type Informer, type ObjectChange } from './informer.ts'
@@ -109,11 +109,13 @@ export class Controller {
         logger.warn({ controller: this.name, key, ...causeOf(error), waitMs }, 'reconcile failed; trying again'),
     })
     this.#queue = queue
-    this.#unsubscribe = triggers.map(({ informer, keysOf }) =>
+    this.#unsubscribe = triggers.flatMap(({ informer, keysOf }) => [
       informer.onChange((change) => {
         for (const key of keysOf(change)) queue.add(key)
       }),
-    )
+      // A server that was away for a while would else be waited for as long once more.
+      informer.onRecovered(() => queue.retry(isUnanswered)),
+    ])
     const keys = triggers.flatMap(({ keysAtStart }) => keysAtStart())
     const spreadMs = this.#options.spreadStartMs?.(keys.length) ?? 0
     for (const key of keys) queue.addAfter(key, Math.floor(random() * spreadMs))

@@ -49,6 +49,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   /** which source an object is of, by its place */
   readonly #origins = new Map<string, number>()
   readonly #listeners = new Set<(change: ObjectChange<T>) => void>()
+  readonly #recoveries = new Set<() => void>()
   readonly #stop = new AbortController()
   readonly #synced: Promise<void>
   #resolveSynced: () => void = () => undefined
@@ -143,6 +144,12 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     return () => this.#listeners.delete(listener)
   }
 
+  /** Calls the listener whenever a source is followed again; the returned function ends that. */
+  onRecovered(listener: () => void): () => void {
+    this.#recoveries.add(listener)
+    return () => this.#recoveries.delete(listener)
+  }
+
   async stop(): Promise<void> {
     this.#stop.abort()
     this.#rejectSynced(new Error(`the informer of ${this.name} was stopped`))
@@ -176,6 +183,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     this.#troubles.set(at, { since: this.#troubles.get(at)?.since ?? clock.now(), error })
   }
 
+  #followed(at: number): void {
+    if (this.#troubles.delete(at)) for (const listener of this.#recoveries) listener()
+  }
+
   #listAndWatch(how: Parameters<ObjectSource<T>>[0]): AsyncIterable<WatchEvent<T>> {
     const { kube, resource, namespace, labelSelector, fieldSelector } = this.#options
     return kube.watch(resource, {
@@ -194,11 +205,11 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         this.#troubled(at, error)
         logger.debug({ resource: this.name, err: error }, 'watch was interrupted; it goes on')
       },
-      onOpen: () => this.#troubles.delete(at),
+      onOpen: () => this.#followed(at),
     })
     for await (const event of events ?? []) {
       onProgress()
-      this.#troubles.delete(at)
+      this.#followed(at)
       onEvent?.(event)
       if (event.type === 'reset') {
         this.#seen[at] = event.resourceVersion

@@ -103,6 +103,15 @@ export class WorkQueue implements AsyncDisposable {
     else this.#delay(this.#entry(key), afterMs)
   }
 
+  /** Asks now for keys whose last run threw such an error, as if it had not: what was in their way is over. */
+  retry(isOver: (error: unknown) => boolean): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.failures === 0 || !isOver(entry.error)) continue
+      entry.failures = 0
+      this.add(entry.key)
+    }
+  }
+
   /** Takes no more, aborts what runs and waits for its end. */
   async stop(): Promise<void> {
     this.#stop.abort()

@@ -14,6 +14,7 @@ export {
   isClusterTrouble,
   isConnectionTrouble,
   isKubeError,
+  isUnanswered,
   KubeError,
   type KubeErrorReason,
   outcomeOf,

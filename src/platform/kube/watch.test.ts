@@ -190,6 +190,32 @@ describe('watch', () => {
   })
 
   it.each([
+    ['stays away is tried every few seconds', (response: ServerResponse) => response.socket?.resetAndDestroy(), 3750],
+    [
+      'answers that it cannot is tried ever less often',
+      (response: ServerResponse) => status(response, 503, 'ServiceUnavailable', 'not yet'),
+      22_500,
+    ],
+  ])('of a server that %s', async (_, answer, longest) => {
+    const server = await world()
+    const clock = new ManualClock()
+    server.onWatch = (response) => {
+      answer(response)
+      return true
+    }
+    const watch = follow(server.server, { clock })
+    const pauses: number[] = []
+    while (pauses.length < 8) {
+      await until(() => watch.troubles.length > pauses.length)
+      const pause = await until(() => clock.waits.find((ms) => ms <= 30_000))
+      pauses.push(pause)
+      clock.advance(pause)
+    }
+    expect(pauses.slice(0, 3)).toEqual([750, 1500, 3000])
+    expect(Math.max(...pauses)).toBe(longest)
+  })
+
+  it.each([
     ['another watch', (kube: KubeClient, signal: AbortSignal) => void drain(kube.watch(pods, { signal }))],
     ['whoever asks whether it is there', (kube: KubeClient) => void kube.ping(undefined, true)],
   ])('of a server that was away goes on as soon as %s is answered', async (_, ask) => {

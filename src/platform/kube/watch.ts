@@ -27,6 +27,8 @@ const PROOF_MS = 10_000
 const ANY_VERSION = '0'
 const MAX_FRAME_BYTES = 32 * 1024 * 1024
 const BACKOFF = { fromMs: 1000, toMs: 30_000 }
+/** One that is away is followed again soon after it is back. */
+const AWAY_TO_MS = 5000
 
 export interface WatchSettings {
   readonly inactivityMs?: number | undefined
@@ -48,8 +50,8 @@ class MuteWatch extends KubeError {
  * anew, and where the watch is refused or what is watched is not there.
  *
  *   list ──► watch from its version ──clean end──► watch on from the last version seen, at once
- *    ▲            │         ▲──────reset, fault, silence: the same after a jittered pause, 1 s … 30 s; where nobody answered, less
- *    │            │                as soon as another watch is answered
+ *    ▲            │         ▲──────reset, fault, silence: the same after a jittered pause, 1 s … 30 s; where nobody answered 1 s … 5 s,
+ *    │            │                or less, as soon as another watch is answered
  *    └────────────┘ version gone (410, in the head or in the stream), gone back, or faults of a server that answers, without progress;
  *                   silence that a watch of one object that is there shares
  */
@@ -72,7 +74,8 @@ export async function* watchForever<T>(
     // What a server says that comes back is soon another: it does not serve all of its kinds yet.
     if (wasAway && !isAway) faults = 0
     wasAway = isAway
-    const ms = backoffMs(faults++, { ...BACKOFF, random: halfToWhole(transport.random) })
+    const toMs = isAway && !options.pause ? AWAY_TO_MS : BACKOFF.toMs
+    const ms = backoffMs(faults++, { ...BACKOFF, toMs, random: halfToWhole(transport.random) })
     if (options.pause) await options.pause(ms, signal)
     else if (isAway) await transport.rest(ms, signal)
     else await transport.clock.sleep(ms, signal)
