@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Access, type AccessView, openAccess } from '#access'
-import type { ClusterState, SnapshotType } from '#model'
+import type { ClusterState, JsonValue, SnapshotType } from '#model'
 import { resources } from '#resources'
 import { type Eyes, Oracle } from './oracle.ts'
 import { CompileDifference, GivenPolicies, stored } from './source.ts'
@@ -35,11 +35,11 @@ const customTypes = typeNames.filter((name) => name !== 'pods')
 const aggregations = ['total', 'cost', 'count', 'by_phase', 'byStatus', 'other']
 
 /** Each kind that is compiled in, under its own name and where a MetricSource has that. */
-const kinds = resources.flatMap(({ typeName, access, rowName }) =>
+const kinds = resources.flatMap(({ typeName, access, rowName, columns }) =>
   access === 'declared'
     ? []
     : [false, true].map((isTaken) => ({
-        ...{ name: typeName, rule: access, rowName, isTaken },
+        ...{ name: typeName, rule: access, rowName, columns, isTaken },
         ...(access === 'events' && { about: objectsOfEvents(isTaken ? takeable : []) }),
       })),
 )
@@ -208,6 +208,14 @@ function compareResource(
   for (const row of rowsOf(plain, kind)) same('resource row', actual.shows(row), expected.shows(row), what, row)
   for (const row of rowsOf(plain, kind).filter((one) => expected.shows(one)))
     same('withheld of a row', actual.withholds?.(row) ?? [], expected.withholds?.(row) ?? [], what, row)
+  for (const row of rowsOf(plain, kind).filter((one) => expected.shows(one)))
+    for (const { name, tells } of kind.columns.filter((column) => column.tells)) {
+      const value = (row.values[name] ?? null) as JsonValue // as it was made
+      const told = { namespace: row.namespace, value: (column: string) => row.values[column] as JsonValue }
+      if (!tells) continue
+      const is = actual.tells ? actual.tells(tells, value, told) : value
+      same('told of namespaces', is, expected.tells ? expected.tells(tells, value, row) : value, what, [name, row])
+    }
   for (const name of aggregations) same('resource sum', actual.aggregation(name), expected.aggregation(name), what)
   for (const { name } of plain.nodes ?? [])
     if (kind.rule === 'pods')

@@ -403,8 +403,38 @@ export const faults: readonly Fault[] = [
   typed(
     'a pod names a hidden node',
     `${api}/seen-rows.ts`,
-    'if (!showsNode) return rows',
-    'if (!showsNode || rows) return rows',
+    "column?.refersTo === 'node' ? [at] : []",
+    "column?.refersTo === 'node' ? [] : []",
+  ),
+  typed(
+    'rows say what they know of hidden namespaces',
+    `${api}/seen-rows.ts`,
+    'const isTelling = tells && telling.length > 0',
+    'const isTelling = tells && telling.length < 0',
+  ),
+  core(
+    'a list names a hidden namespace',
+    'told-namespaces.ts',
+    'value.split(BETWEEN).filter(isShown).join(BETWEEN) || null',
+    'value',
+  ),
+  core(
+    'a text about some hidden namespace is told',
+    'told-namespaces.ts',
+    'namesIn(row.value(column))?.every(isShown)',
+    'namesIn(row.value(column))?.some(isShown)',
+  ),
+  core(
+    'a sink tells of rows that targets of the cluster have in hidden namespaces',
+    'told-namespaces.ts',
+    "withCluster ? [''] : []",
+    'withCluster ? [] : []',
+  ),
+  core(
+    'an event names what is in a hidden namespace',
+    'event-access-view.ts',
+    'isOfPods || namesNode || namesPlace',
+    'isOfPods || namesNode',
   ),
   typed(
     'what pods use is shown without view_metrics',

@@ -492,7 +492,7 @@ function aboutOne<T extends { type: string; name: string; namespace: string; val
 /** What events are about: kinds with rows, those that follow others, and one that nobody knows. */
 const objectKinds = [
   ...['Pod', 'Pod', 'Node', 'Node', 'Deployment', 'ReplicaSet', 'Job', 'PersistentVolumeClaim', 'Service', 'Widget'],
-  ...['PersistentVolume', 'ClusterServiceVersion', 'ClusterOperator'],
+  ...['PersistentVolume', 'ClusterServiceVersion', 'ClusterOperator', 'Namespace'],
 ]
 
 /** Values of every sort of column; what names a node names one that is there, or is not. */
@@ -503,11 +503,13 @@ function aResourceRow(
 ) {
   const texts = [mark, 'Bound', 'app-1', 'app-2']
   const isEvent = typeName === 'kubernetes-events'
-  const valueIn = ({ name, kind, refersTo }: (typeof columns)[number]) => {
+  const valueIn = ({ name, kind, refersTo, tells }: (typeof columns)[number]) => {
     if (isEvent && name === 'object')
       return chance.one([...objectKinds.map((one) => `${one}/${chance.one(names)}`), null])
     if (isEvent && name === 'message')
-      return `${mark} was assigned to ${chance.one([...nodes.filter((node) => /^[\w.-]+$/.test(node)), 'somewhere'])}`
+      return `${mark} was assigned to ${chance.one([...[...nodes, ...known.map((one) => `${one}/x`)].filter((word) => /^[\w.-]+(\/x)?$/.test(word)), 'somewhere'])}`
+    if (tells === 'namespaces') return chance.one([null, chance.some(known, 3, 1).join(', '), chance.one(known)])
+    if (tells === 'object') return chance.one([`${chance.one(known)}/${chance.one(names)}`, 'app-1'])
     if (refersTo === 'node') return chance.one([...nodes, ...names.slice(0, 3), null])
     if (kind === 'boolean') return chance.often(0.5)
     return kind === 'number' ? chance.one([null, 0, 1, 2, 30]) : chance.one(texts)

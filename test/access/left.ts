@@ -1,6 +1,14 @@
 import type { Access, AccessView, Explanation, FilterSummary } from '#access'
 import { NODE_USAGE, POD_USAGE } from '#collect'
-import { type ClusterState, type RowsState, type SeenOf, type SnapshotType, Table, type TableRow } from '#model'
+import {
+  type ClusterState,
+  type JsonValue,
+  type RowsState,
+  type SeenOf,
+  type SnapshotType,
+  Table,
+  type TableRow,
+} from '#model'
 import { resources } from '#resources'
 import { evaluateHealth } from '#state'
 import { type CustomVerdict, type Eyes, leavesNothing } from './oracle.ts'
@@ -68,7 +76,7 @@ function leftOfTypes(eyes: Eyes, state: ClusterState): [string, RowsState][] {
   return left
 }
 
-/** Rows of kinds that are compiled in, without names of nodes that these eyes do not see. */
+/** Rows of kinds that are compiled in, without what they say of nodes and namespaces that these eyes do not see. */
 function leftOfResources(eyes: Eyes, state: ClusterState, taken: readonly string[]): [string, RowsState][] {
   const left: [string, RowsState][] = []
   for (const kind of resources) {
@@ -78,6 +86,10 @@ function leftOfResources(eyes: Eyes, state: ClusterState, taken: readonly string
     const naming = kind.columns.filter(({ refersTo }) => refersTo === 'node').map(({ name }) => name)
     const itemIn = (row: TableRow) => ({ ...itemOf(row), name: kind.rowName(row.name) })
     const seen = [...full.rows.rows()].filter((row) => verdict.shows(itemIn(row)))
+    const told = (field: string, value: JsonValue, row: TableRow): JsonValue => {
+      const tells = kind.columns.find(({ name }) => name === field)?.tells
+      return tells && verdict.tells ? verdict.tells(tells, value, itemIn(row)) : value
+    }
     const rows = Table.of(
       full.rows.fields,
       seen.map((row) => ({
@@ -88,7 +100,7 @@ function leftOfResources(eyes: Eyes, state: ClusterState, taken: readonly string
             (naming.includes(field) && !eyes.showsNode(state, String(value))) ||
             verdict.withholds?.(itemIn(row)).includes(field)
               ? null
-              : value,
+              : told(field, value, row),
           ]),
         ),
       })),

@@ -1,6 +1,16 @@
 import type { Action, Principal } from '#access'
 import type { MonitorAccessPolicySpec } from '#kinds'
-import type { ClusterState, FleetEvent, PodCounts, SeenOf, SnapshotOf, SnapshotType, SourceId } from '#model'
+import type {
+  ClusterState,
+  FleetEvent,
+  JsonValue,
+  PodCounts,
+  SeenOf,
+  SnapshotOf,
+  SnapshotType,
+  SourceId,
+  Telling,
+} from '#model'
 import { patterns } from './generate.ts'
 import type { World, WrittenPolicy } from './world.ts'
 
@@ -666,8 +676,33 @@ export class Eyes {
         if (namespace === '' && !isOfClusterShown) return false
         return this.showsNamespace(cluster, namespace) && entries.every(passes)
       },
+      tells: (tells, value, row) => this.#told(cluster, tells, value, row),
       aggregation: (sum) => entries.every((entry) => leavesSum(entry, sum)),
     }
+  }
+
+  /** What a row says of namespaces (docs/spec/access.md): nothing of those that are hidden. */
+  #told(cluster: ClusterState, tells: Telling, value: JsonValue, row: RowItem): JsonValue {
+    if (value === null || this.isWholeType(cluster, 'namespaces')) return value
+    const namesIn = (text: unknown): readonly string[] | null =>
+      typeof text === 'string' && text !== '' ? text.split(', ') : null
+    if (tells === 'namespaces') {
+      const left = namesIn(value)?.filter((name) => this.showsNamespace(cluster, name)) ?? []
+      return left.length > 0 ? left.join(', ') : null
+    }
+    if (tells === 'object') {
+      const [, namespace = ''] = /^([^/]*)\//s.exec(String(value)) ?? []
+      return this.showsNamespace(cluster, namespace) ? value : null
+    }
+    const { source, column, withCluster } = tells
+    const { namespace: own = '' } = row
+    const others = [...(cluster.tables.get(source ?? '')?.rows.rows() ?? [])].filter(
+      ({ namespace }) => namespace === own || (withCluster && namespace === ''),
+    )
+    const about = (source === null ? [row] : others).map(({ values }) => namesIn(values[column]))
+    const isKnown = source === null || cluster.tables.has(source)
+    if (isKnown && about.every((names) => names?.every((name) => this.showsNamespace(cluster, name)))) return value
+    return typeof value === 'string' ? 'hidden: it may be about a namespace that is not shown' : null
   }
 
   /**
@@ -693,6 +728,7 @@ export class Eyes {
     const showsObject = (object: unknown, namespace: string): boolean => {
       const [, kind = '', objectName = ''] = /^([^/]+)\/(.*)$/s.exec(String(object)) ?? []
       if (kind === 'Node') return this.showsNode(cluster, objectName)
+      if (kind === 'Namespace' && !this.showsNamespace(cluster, objectName)) return false
       if (kind !== 'Pod' && !areAllPods && !isNamed) return false
       if (kind === 'ClusterServiceVersion' || kind === 'ClusterOperator')
         return this.shows(cluster, 'operators', { names: [objectName], namespaces: [], labels: undefined })
@@ -728,10 +764,16 @@ export class Eyes {
         const isHidden = (one: string) => !this.showsNode(cluster, one)
         const known = [...(cluster.parts.node?.items.keys() ?? []), ...(typeof node === 'string' ? [node] : [])]
         const words = String(message).split(' ')
+        const places = [...(cluster.parts.namespace?.items.keys() ?? [])]
+        const namesPlace = places.some(
+          (place) => words.some((word) => word.startsWith(`${place}/`)) && !this.showsNamespace(cluster, place),
+        )
         const isOther = !['Pod/', 'Node/'].some((kind) => String(object).startsWith(kind))
         return [
           ...(typeof node === 'string' && isHidden(node) ? ['node'] : []),
-          ...((isOther && !areAllPods) || known.some((one) => words.includes(one) && isHidden(one)) ? ['message'] : []),
+          ...((isOther && !areAllPods) || namesPlace || known.some((one) => words.includes(one) && isHidden(one))
+            ? ['message']
+            : []),
         ]
       },
       aggregation: (sum) => entries.every((entry) => leavesSum(entry, sum)),
@@ -838,6 +880,8 @@ export interface CustomVerdict {
   readonly whole: boolean
   readonly metrics: boolean
   shows(item: RowItem): boolean
+  /** what a row tells of a value that says something of namespaces; default: all of it */
+  tells?(tells: Telling, value: JsonValue, row: RowItem): JsonValue
   /** columns that a row which is shown does not tell; default: none */
   withholds?(item: RowItem): readonly string[]
   aggregation(name: string): boolean

@@ -12,10 +12,10 @@ const BETWEEN = '%'
 
 /**
  * Unique for each object and target; nothing in it is a slash.
- * @param target `namespace/name`; `/name` for one of the cluster
+ * @param mark of the target, without its name: who sees the object need not see the target
  */
-export const inventoryKey = (name: string, target: string, uid: string): string =>
-  [name, target.replace('/', ':'), uid.replaceAll('/', '_')].join(BETWEEN)
+export const inventoryKey = (name: string, mark: string, uid: string): string =>
+  [name, mark, uid.replaceAll('/', '_')].join(BETWEEN)
 
 /** What the object is called whose row has this key. */
 export function inventoryName(key: string): string {

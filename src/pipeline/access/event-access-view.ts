@@ -11,6 +11,7 @@ import type { ObjectsOfEvents, RowItem, RowsAccessView, StandardResource } from 
  *   Node                       the filter of `nodes`, and of no namespace: the API keeps these where nodes are not
  *   kinds with rows            their rules; a ReplicaSet is its Deployment
  *   parts of operators         the filter of `operators`, by name
+ *   Namespace                  as itself
  *   whatever else              as its namespace
  *
  * A policy that filters or hides pods shows only those of pods and of nodes, unless it names the events.
@@ -67,6 +68,7 @@ export function whyEventRowHidden(
     const isHidden = whyHidden(filterFor(rules, 'operators'), semantics, object.name, null, [], null) !== null
     return isHidden ? withItsObject : null
   }
+  if (object.kind === 'Namespace') return isNamespaceShown(object.name) ? null : withItsObject
   const objects = resource.about?.find(({ kinds }) => kinds.includes(object.kind))
   if (!objects) return null
   const its = filtersOf(rules, objects)
@@ -109,7 +111,9 @@ export function eventsAccessView(rules: RowRules, cluster: ClusterState, resourc
     whole,
     metrics: true,
     shows: (item) => whyEventRowHidden(rules, resource, item, surroundings) === null,
-    ...((!nodes.isOpen || !pods.isOpen) && { withholds: (item: RowItem) => withheldOf(rules, cluster, item) }),
+    ...((!nodes.isOpen || !pods.isOpen || !namespaces.isOpen) && {
+      withholds: (item: RowItem) => withheldOf(rules, cluster, item),
+    }),
     aggregation: (name) => own.every((filter) => showsAggregation(filter, name)),
     basis: [
       ...[cluster.connection?.labels, !namespaces.isOpen && namespace?.items, !nodes.isOpen && node?.items],
@@ -137,8 +141,8 @@ function knownOf(
 const BETWEEN_WORDS = /[\s"'`,;=()[\]{}]+/
 
 /**
- * What a row that is shown does not say: the name of a hidden node, a message that names one, and, where not all pods are shown,
- * what is said of anything else, such as which pods it made.
+ * What a row that is shown does not say: the name of a hidden node, a message that names one or what is in a hidden namespace
+ * (`namespace/name`), and, where not all pods are shown, what is said of anything else, such as which pods it made.
  */
 function withheldOf(rules: RowRules, cluster: ClusterState, item: RowItem): readonly string[] {
   const { node, message } = item.values
@@ -148,9 +152,12 @@ function withheldOf(rules: RowRules, cluster: ClusterState, item: RowItem): read
   const isOfPods = !filterFor(rules, 'pods').isOpen && kind !== 'Pod' && kind !== 'Node'
   const words =
     typeof message === 'string' ? message.split(BETWEEN_WORDS).map((word) => word.replace(/[.:]+$/, '')) : []
+  const places = cluster.parts.namespace?.items
+  const isHiddenPlace = (name: string) => places?.has(name) === true && !showsNamespace(rules, cluster, name)
+  const namesPlace = words.some((word) => word.includes('/') && isHiddenPlace(word.slice(0, word.indexOf('/'))))
   const namesNode = words.some((word) => (word === node || nodes?.has(word)) && isHidden(word))
   return [
     ...(typeof node === 'string' && isHidden(node) ? ['node'] : []),
-    ...(isOfPods || namesNode ? ['message'] : []),
+    ...(isOfPods || namesNode || namesPlace ? ['message'] : []),
   ]
 }

@@ -56,5 +56,6 @@ export type {
   StandardResource,
   StandardType,
   StoredPolicy,
+  ToldRow,
 } from './types.ts'
 export { standardTypes } from './types.ts'

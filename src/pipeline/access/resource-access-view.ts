@@ -1,5 +1,6 @@
-import type { ClusterState } from '#model'
+import type { ClusterState, SourceId } from '#model'
 import { filterFor, type RowRules, showsNamespace, whyNodeHidden } from './row-filter.ts'
+import { toldOf } from './told-namespaces.ts'
 import { looksAt, openFilter, showsAggregation, type TypeFilter, type Why, whyHidden } from './type-filter.ts'
 import type { RowItem, RowsAccessView, StandardResource } from './types.ts'
 
@@ -134,9 +135,19 @@ export function resourceAccessView(rules: RowRules, cluster: ClusterState, resou
       !nodes.isOpen && {
         showsNode: (name: string) => whyNodeHidden(rules, name, node?.items.get(name)?.labels ?? null) === null,
       }),
+    ...(!namespaces.isOpen && { tells: (tells, value, row) => toldOf(rules, cluster, tells, value, row) }),
     aggregation,
-    basis: [cluster.connection?.labels, hasLabels(namespaces) && namespace?.items, hasLabels(nodes) && node?.items],
+    basis: [
+      ...[cluster.connection?.labels, hasLabels(namespaces) && namespace?.items, hasLabels(nodes) && node?.items],
+      ...(namespaces.isOpen ? [] : (resource.toldBy ?? []).flatMap((source) => saidBy(cluster, source))),
+    ],
   }
+}
+
+/** What a decision hangs on where a table says what rows are about: whether it is all there, too. */
+function saidBy({ tables }: ClusterState, source: SourceId): readonly unknown[] {
+  const state = tables.get(source)
+  return [state?.rows, state && !state.truncated && state.freshness !== null]
 }
 
 const hasLabels = ({ entries }: TypeFilter): boolean => entries.some(({ labels }) => labels.length > 0)

@@ -1,5 +1,5 @@
 import type { MonitorAccessPolicy } from '#kinds'
-import type { ClusterState, FleetEvent, SeenOf, SnapshotType, SourceId } from '#model'
+import type { ClusterState, FleetEvent, JsonValue, SeenOf, SnapshotType, SourceId, Telling } from '#model'
 
 /** How we know who asks: for the log and for "who am I". */
 export type SignInMethod =
@@ -280,6 +280,12 @@ export interface RowItem {
   readonly values: Readonly<Record<string, unknown>>
 }
 
+/** A row, as what it tells hangs on it. */
+export interface ToldRow {
+  readonly namespace: string
+  value(column: string): JsonValue | undefined
+}
+
 /** A kind of rows that is compiled in, as access looks at it. */
 export interface StandardResource {
   /** plural, as policies name it: `services`, and `core/services` wherever that is said */
@@ -291,6 +297,8 @@ export interface StandardResource {
   readonly rule: 'pods' | 'namespaced' | 'events' | 'named'
   /** a MetricSource has this type name: only as `core/<name>` does a policy speak for this kind; it still narrows it as `<name>` */
   readonly isTaken: boolean
+  /** other tables of the cluster that say what its columns are about */
+  readonly toldBy?: readonly SourceId[]
   /** of events: the kinds of rows whose objects they may be about */
   readonly about?: readonly ObjectsOfEvents[]
 }
@@ -315,6 +323,8 @@ export interface RowsAccessView {
   readonly looksAt?: { readonly names: boolean; readonly labels: boolean; readonly fields: boolean }
   /** whether a row may say the name of this node; absent: of any */
   showsNode?(name: string): boolean
+  /** what a row tells of a value that says something of namespaces; absent: all of it */
+  tells?(tells: Telling, value: JsonValue, row: ToldRow): JsonValue
   /** columns of a row that are not shown with it; absent: all are */
   withholds?(item: RowItem): readonly string[]
   /** what else the answers hang on: another identity of one of these may mean other answers */

@@ -1,6 +1,6 @@
-import type { RowItem, RowsAccessView } from '#access'
+import type { RowItem, RowsAccessView, ToldRow } from '#access'
 import type { RowKind } from '#metricsource'
-import { type Chunk, chunkMapped, columnAt, columnOf, type JsonValue, sizeOf, type Table } from '#model'
+import { type Chunk, chunkMapped, columnAt, columnOf, type JsonValue, sizeOf, type Table, type Telling } from '#model'
 import { type Answers, ChunkMemo, FEW_ROWS } from './chunk-memo.ts'
 import { countOf, type RowSet, rowsOf, setOfColumn, setOfRows } from './row-set.ts'
 
@@ -106,6 +106,12 @@ class SeenTable implements SeenRows {
   }
 }
 
+/** A column, by its place, that says something of namespaces. */
+interface Speaking {
+  readonly at: number
+  readonly tells: Telling
+}
+
 /** What one access view shows of rows with these fields. */
 class Decision {
   /** the keys of a chunk alone decide */
@@ -164,21 +170,42 @@ class Decision {
     return { keys: chunk.keys, labels: chunk.labels, columns: left }
   }
 
-  /** A row that may be seen does not name a node that may not. */
+  /** Columns that speak of namespaces say of them what each row may tell. */
+  #told(chunk: Chunk, tell: NonNullable<RowsAccessView['tells']>, telling: readonly Speaking[]): Chunk {
+    const row = (at: number): ToldRow => ({
+      namespace: chunk.keys.namespaces.at(at),
+      value: (column) => columnAt(chunk, this.#fields.indexOf(column))?.at(at),
+    })
+    const told = new Map(
+      telling.map(({ at, tells }) => {
+        const column = columnAt(chunk, at)
+        const values = Array.from({ length: sizeOf(chunk) }, (_, i) => tell(tells, column?.at(i) ?? null, row(i)))
+        return [at, values.every((value, i) => value === (column?.at(i) ?? null)) ? column : columnOf(values)] as const
+      }),
+    )
+    const columns = this.#fields.map((_, at) => told.get(at) ?? columnAt(chunk, at))
+    return { keys: chunk.keys, labels: chunk.labels, columns }
+  }
+
+  /** A row that may be seen does not name a node or a namespace that may not. */
   withoutHiddenNames(rows: Table, named: Answers<Chunk> | undefined): Table {
-    const { showsNode, withholds } = this.#custom
-    const mapped = (change: (chunk: Chunk) => Chunk): Table =>
-      rows.mapChunks((chunk) => (named ? named.of(chunk, change) : change(chunk)))
-    if (withholds) return mapped((chunk) => this.#withoutWithheld(chunk, withholds))
-    if (!showsNode) return rows
-    const naming = this.#source.columns.filter(({ refersTo }) => refersTo === 'node')
-    const places = naming.map(({ name }) => rows.fields.indexOf(name)).filter((at) => at >= 0)
+    const { showsNode, withholds, tells } = this.#custom
+    const columnsOf = rows.fields.map((field) => this.#source.columns.find(({ name }) => name === field))
+    const naming = showsNode ? columnsOf.flatMap((column, at) => (column?.refersTo === 'node' ? [at] : [])) : []
+    const telling = columnsOf.flatMap((column, at): Speaking[] => (column?.tells ? [{ at, tells: column.tells }] : []))
+    const isTelling = tells && telling.length > 0
+    if (!withholds && !isTelling && naming.length === 0) return rows
     const seen = (value: JsonValue): JsonValue => {
       if (typeof value !== 'string') return null
-      const isSeen = this.#nodes.get(value) ?? showsNode(value)
+      const isSeen = this.#nodes.get(value) ?? showsNode?.(value) ?? true
       this.#nodes.set(value, isSeen)
       return isSeen ? value : null
     }
-    return mapped((chunk) => places.reduce((made, at) => chunkMapped(made, at, seen), chunk))
+    const left = (chunk: Chunk): Chunk => {
+      const shown = withholds ? this.#withoutWithheld(chunk, withholds) : chunk
+      const told = isTelling ? this.#told(shown, tells, telling) : shown
+      return naming.reduce((made, at) => chunkMapped(made, at, seen), told)
+    }
+    return rows.mapChunks((chunk) => (named ? named.of(chunk, left) : left(chunk)))
   }
 }

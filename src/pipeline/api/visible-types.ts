@@ -158,9 +158,10 @@ export class VisibleTypes {
   }
 
   /** As access looks at a kind with collections of its own that is compiled in; undefined: it is none. */
-  standard({ access, typeName }: RowKind): StandardResource | undefined {
+  standard({ access, typeName, columns }: RowKind): StandardResource | undefined {
     if (access === 'declared' || access === 'snapshot' || access === 'registry') return undefined
-    const resource = { name: typeName, rule: access, isTaken: this.#isTaken(typeName) }
+    const toldBy = columns.flatMap(({ tells }) => (typeof tells === 'object' ? (tells.source ?? []) : []))
+    const resource = { name: typeName, rule: access, isTaken: this.#isTaken(typeName), toldBy: [...new Set(toldBy)] }
     return access === 'events' ? { ...resource, about: this.#objects() } : resource
   }
 

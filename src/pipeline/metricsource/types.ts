@@ -2,7 +2,7 @@ import type { Collector } from '#collect'
 import type { Kind } from '#expression'
 import type { MetricSource, MetricSourceSpec } from '#kinds'
 import type { KubeObject, Resource } from '#kube'
-import type { Aggregated, FieldReport, Health, SourceId, Table } from '#model'
+import type { Aggregated, FieldReport, Health, SourceId, Table, Telling } from '#model'
 
 export type FieldType = NonNullable<MetricSourceSpec['fields'][number]['type']>
 export type AggregationFunction = NonNullable<MetricSourceSpec['aggregations']>[number]['function']
@@ -56,6 +56,8 @@ export interface ColumnInfo {
   readonly reverse?: { readonly title: string; readonly kinds: readonly string[] }
   /** null, too, where policies hide what it is taken from */
   readonly isRestricted?: boolean
+  /** what it says of namespaces besides that of the row: access decides how much of it is told */
+  readonly tells?: Telling
   /** what null means of an object that was read; default: none, but of what is computed, measured or summed up it is not known */
   readonly absence?: 'none' | 'unknown'
   /** of what is measured, in a table of its own that has an age of its own; null, too, without the right to see measurements */

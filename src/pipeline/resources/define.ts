@@ -34,6 +34,8 @@ export interface ColumnSpec<R = Read> {
   readonly absence?: ColumnInfo['absence']
   /** null, too, where policies hide what it is taken from; default false */
   readonly isRestricted?: boolean
+  /** what it says of namespaces besides that of the row; default: nothing */
+  readonly tells?: ColumnInfo['tells']
   readonly isVersion?: boolean
   readonly amount?: ColumnInfo['amount']
   /** what a word in it says of the object; other words are `degraded` */
@@ -221,7 +223,7 @@ export function measuredOf(
 
 /** What says how a column is shown. */
 const NOT_KEPT: ReadonlySet<string> = new Set<keyof ColumnInfo>([
-  ...(['health', 'isRestricted', 'isVersion', 'amount', 'absence', 'isWide'] as const),
+  ...(['health', 'isRestricted', 'tells', 'isVersion', 'amount', 'absence', 'isWide'] as const),
 ])
 
 /** From what is kept alone, so that every build that keeps the same names it alike. */
@@ -250,6 +252,7 @@ export const columnsInfo = (columns: Readonly<Record<string, ColumnSpec<unknown>
         refersTo,
         reverse,
         isRestricted,
+        tells,
         isVersion,
         amount,
         health,
@@ -264,6 +267,7 @@ export const columnsInfo = (columns: Readonly<Record<string, ColumnSpec<unknown>
       ...(refersTo && { refersTo }),
       ...(reverse && { reverse }),
       ...(isRestricted && { isRestricted }),
+      ...(tells && { tells }),
       ...(isVersion && { isVersion }),
       ...(amount && { amount }),
       ...(health && { health }),

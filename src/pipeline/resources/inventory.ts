@@ -20,7 +20,7 @@ export const inventory = defineHandedResource({
   columns: {
     kind: { label: 'Kind', kind: 'string', read: undefined },
     apiVersion: { label: 'API version', kind: 'string', isExtra: true, read: undefined },
-    target: { label: 'Target', kind: 'string', read: undefined },
+    target: { label: 'Target', kind: 'string', tells: 'object', isRestricted: true, read: undefined },
     attributes: { label: 'Attributes', kind: 'any', read: undefined },
     note: { label: 'Note', kind: 'string', isExtra: true, read: undefined },
     uid: { label: 'UID', kind: 'string', isExtra: true, read: undefined },

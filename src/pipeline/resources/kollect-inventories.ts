@@ -1,6 +1,6 @@
 import { fields, instant, items, text } from '#collect'
 import type { KubeObject } from '#kube'
-import { type JsonValue, seconds } from '#model'
+import { type JsonValue, type NamedElsewhere, seconds } from '#model'
 import { defineResource } from './define.ts'
 import { CONFLICT, conditionOf, kollectList, standingHealth, standingOf, WAITING, whyOf } from './kollect-lists.ts'
 import { createdAt, numberOf, once } from './read.ts'
@@ -42,6 +42,9 @@ const least = (times: readonly (number | null)[]): number | null => {
   return known.length === 0 ? null : Math.min(...known)
 }
 
+/** It speaks of what the targets of its namespace choose. */
+const ofTargets: NamedElsewhere = { source: 'kollecttargets', column: 'about', withCluster: false }
+
 /** Who writes where: an inventory with its sinks, each with its last export and what keeps it from the next. */
 export const kollectInventories = defineResource({
   name: 'kollectinventories',
@@ -59,7 +62,14 @@ export const kollectInventories = defineResource({
   columns: {
     status: { label: 'Status', kind: 'string', health: standingHealth, read: standingOf },
     kind: { label: 'Kind', kind: 'string', isExtra: true, read: (_, kind) => kind },
-    rows: { label: 'Rows', kind: 'number', absence: 'unknown', read: numberOf('status', 'itemCount') },
+    rows: {
+      label: 'Rows',
+      kind: 'number',
+      absence: 'unknown',
+      isRestricted: true,
+      tells: ofTargets,
+      read: numberOf('status', 'itemCount'),
+    },
     complete: {
       label: 'Complete',
       kind: 'string',
@@ -102,13 +112,16 @@ export const kollectInventories = defineResource({
       label: 'Other writer',
       kind: 'string',
       isWide: true,
+      tells: ofTargets,
       read: (object) => exportsOf(object).find(({ status }) => status === CONFLICT)?.message ?? null,
     },
-    why: { label: 'Why', kind: 'string', read: whyOf },
+    why: { label: 'Why', kind: 'string', tells: ofTargets, read: whyOf },
     exports: {
       label: 'Exports',
       kind: 'any',
       isExtra: true,
+      isRestricted: true,
+      tells: ofTargets,
       read: (object) =>
         exportsOf(object).map(
           ({ name, status, lastAt, since, rows, behindSince, message }): JsonValue => ({

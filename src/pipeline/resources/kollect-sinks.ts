@@ -1,9 +1,12 @@
 import { fields, instant, text } from '#collect'
 import type { KubeObject } from '#kube'
-import { seconds } from '#model'
+import { type NamedElsewhere, seconds } from '#model'
 import { defineResource } from './define.ts'
 import { CONFLICT, conditionOf, kollectList, type Said, standingHealth, WAITING } from './kollect-lists.ts'
 import { createdAt, numberOf, textOf } from './read.ts'
+
+/** It speaks of what the targets of its namespace choose, and those of the cluster, whose rows may go to it as well. */
+const ofTargets: NamedElsewhere = { source: 'kollecttargets', column: 'about', withCluster: true }
 
 /** Where inventories of a cluster go: databases, files and events. Where that is stays in the cluster. */
 export const kollectSinks = defineResource({
@@ -49,7 +52,14 @@ export const kollectSinks = defineResource({
       },
       read: exportsWord,
     },
-    rows: { label: 'Rows', kind: 'number', absence: 'unknown', read: numberOf('status', 'itemCount') },
+    rows: {
+      label: 'Rows',
+      kind: 'number',
+      absence: 'unknown',
+      isRestricted: true,
+      tells: ofTargets,
+      read: numberOf('status', 'itemCount'),
+    },
     lastExportAt: {
       label: 'Last write',
       kind: 'number',
@@ -73,6 +83,7 @@ export const kollectSinks = defineResource({
       label: 'Other writer',
       kind: 'string',
       isWide: true,
+      tells: ofTargets,
       read: ({ status }) => {
         const found = failing(status)
         return found?.reason === CONFLICT ? found.message : null
@@ -81,6 +92,7 @@ export const kollectSinks = defineResource({
     why: {
       label: 'Why',
       kind: 'string',
+      tells: ofTargets,
       read: ({ status }) => {
         const [degraded, verified] = [conditionOf(status, 'Degraded'), conditionOf(status, 'ConnectionVerified')]
         if (degraded?.isTrue) return degraded.message || degraded.reason || null

@@ -46,6 +46,25 @@ describe('a target of inventory', () => {
   })
 })
 
+describe('the namespaces that a target may speak of', () => {
+  const of = (spec: object, status: object = {}) => rowOf(kollectTargets, { spec, status }).about
+  it('are its own, those it names, and those its status says', () => {
+    expect(of({})).toBe('shop')
+    expect(of({ includedNamespaces: ['shop', 'shop2'] })).toBe('shop, shop2')
+    expect(of({ namespaceSelector: {} }, { matchedNamespaces: ['b', 'c'], effectiveNamespaces: ['b'] })).toBe(
+      'b, c, shop',
+    )
+    expect(of({ includedNamespaces: ['gone'] }, { matchedNamespaces: ['b'] })).toBe('b, gone, shop')
+  })
+
+  it('are not known while a choice comes to nothing that is known, and of very many', () => {
+    expect(of({ namespaceSelector: {} })).toBeNull()
+    expect(of({ includedNamespaces: ['team-*'] })).toBeNull()
+    const many = Array.from({ length: 1000 }, (_, i) => `n${i}`)
+    expect(of({ namespaceSelector: {} }, { matchedNamespaces: many })).toBeNull()
+  })
+})
+
 describe('an inventory', () => {
   it('says of its sinks which fail since when, and who else writes there', () => {
     const conflict = "east writes rows of cluster 'west'. Give one of both clusters another identity, or stop one"

@@ -42,10 +42,12 @@ describe('inventory as a table', () => {
     store.target(TARGETS[1]).put([aRow(TARGETS[1], 'web'), aRow(TARGETS[1], 'system:node', role)])
     expect(shown(table)).toEqual([
       ['/system:node', 'all', { rules: 2 }],
-      ['shop/web', 'all', { image: 'nginx' }],
       ['shop/web', 'shop/apps', { image: 'nginx' }],
+      ['shop/web', 'all', { image: 'nginx' }],
     ])
-    const [first] = table.read(TARGETS).rows.rows()
+    const [first, ...others] = [...table.read(TARGETS).rows.rows()]
+    for (const { name } of others) expect(name).toMatch(/^web%[0-9a-f]{20}%uid-web$/)
+    expect(new Set(others.map(({ name }) => name)).size).toBe(2)
     expect(first?.values).toMatchObject({ kind: 'ClusterRole', apiVersion: 'rbac.authorization.k8s.io/v1' })
   })
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { attributesOf, inventoryFields, inventoryKey, type JsonValue, Table, type TableRow, tableRowId } from '#model'
 import type { TargetKey } from '../rows.ts'
 import { type Departure, type PackedRow, type RowStore, targetText } from '../store/index.ts'
@@ -64,7 +65,7 @@ export class InventoryTable {
     const put = all.filter(({ row }) => row.sequence > since).map((one) => rowOf(one, attributes(one.row)))
     const here = new Set(put.map(({ namespace, name }) => tableRowId(namespace, name)))
     const gone = departed
-      .map(({ target, key }) => tableRowId(key.namespace, inventoryKey(key.name, target, key.uid)))
+      .map(({ target, key }) => tableRowId(key.namespace, inventoryKey(key.name, markOf(target), key.uid)))
       .filter((id) => !here.has(id))
     return this.#rows.patch(Table.of(inventoryFields, put), gone)
   }
@@ -79,6 +80,20 @@ export class InventoryTable {
     return Table.of(inventoryFields, rows)
   }
 }
+
+const marks = new Map<string, string>()
+
+/** Tells targets apart without their names. */
+function markOf(target: string): string {
+  const known = marks.get(target)
+  if (known !== undefined) return known
+  if (marks.size >= MAX_MARKS) marks.clear()
+  const mark = createHash('sha256').update(target).digest('hex').slice(0, 20)
+  marks.set(target, mark)
+  return mark
+}
+
+const MAX_MARKS = 10_000
 
 /** A row of a target: that of the cluster has rows that say the namespace of their object. */
 interface Placed {
@@ -101,7 +116,7 @@ function rowOf({ target, row }: Placed, { value, note }: Attributes): TableRow {
   const { namespace, name, group, version, kind, uid } = row
   return {
     namespace,
-    name: inventoryKey(name, target, uid),
+    name: inventoryKey(name, markOf(target), uid),
     labels: NO_LABELS,
     values: {
       kind,
