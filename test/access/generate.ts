@@ -291,8 +291,18 @@ function someBounds(chance: Chance, now: number) {
   }
 }
 
+const someNamespaces = (chance: Chance): Resource => ({
+  type: 'namespaces',
+  visibility: 'filtered',
+  filters: {
+    names: { [chance.one(['allowed', 'denied'])]: chance.some(['default', 'app-1', 'app-2', 'app-12'], 3, 1) },
+  },
+})
+
 function aRule(chance: Chance, semantics: Semantics, effect: 'Allow' | 'Deny'): Rule {
-  const resources = Array.from({ length: chance.one([0, 0, 1, 1, 2, 3]) }, () => aResource(chance, semantics))
+  const some = Array.from({ length: chance.one([0, 0, 1, 1, 2, 3]) }, () => aResource(chance, semantics))
+  // Who sees some namespaces and is denied nothing else has rows that speak of the others.
+  const resources = effect === 'Allow' && chance.often(0.15) ? [someNamespaces(chance)] : some
   return {
     selector: {
       ...(chance.often(0.5) && { matchNames: chance.some([...clusterNames, 'prod-*', 'c?', '*-1', '*'], 2) }),
@@ -503,12 +513,14 @@ function aResourceRow(
 ) {
   const texts = [mark, 'Bound', 'app-1', 'app-2']
   const isEvent = typeName === 'kubernetes-events'
+  const ofCluster = targets.some(({ scope }) => scope === 'Cluster') && columns.some(({ tells }) => tells)
+  const inNone = isEvent ? 0.1 : targets.length === 0 || ofCluster ? 0.3 : 0
   const valueIn = ({ name, kind, refersTo, tells }: (typeof columns)[number]) => {
     if (isEvent && name === 'object')
       return chance.one([...objectKinds.map((one) => `${one}/${chance.one(names)}`), null])
     if (isEvent && name === 'message')
       return `${mark} was assigned to ${chance.one([...[...nodes, ...known.map((one) => `${one}/x`)].filter((word) => /^[\w.-]+(\/x)?$/.test(word)), 'somewhere'])}`
-    if (tells === 'namespaces') return chance.one([null, chance.some(known, 3, 1).join(', '), chance.one(known)])
+    if (tells === 'namespaces') return chance.often(0.1) ? null : chance.some(known, 3, 1).join(', ')
     if (tells === 'object') return chance.one([`${chance.one(known)}/${chance.one(names)}`, 'app-1'])
     if (refersTo === 'node') return chance.one([...nodes, ...names.slice(0, 3), null])
     if (kind === 'boolean') return chance.often(0.5)
@@ -520,7 +532,7 @@ function aResourceRow(
   return {
     type: typeName,
     name: `${chance.one(names.filter((name) => !name.includes(':')))}${suffix}`,
-    namespace: (isEvent && chance.often(0.1)) || (targets.length === 0 && chance.often(0.3)) ? '' : chance.one(known),
+    namespace: chance.often(inNone) ? '' : chance.one(known),
     mark,
     labels: someLabels(chance),
     values: Object.fromEntries(columns.map((column) => [column.name, valueIn(column)])),
