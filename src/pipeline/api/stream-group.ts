@@ -62,6 +62,8 @@ export interface Client {
   /** unsent bytes when it was looked at last, and since when they did not become less */
   waiting: number
   waitingSince: number
+  /** what it was told last of the store */
+  store: string
 }
 
 interface GroupParts {

@@ -112,8 +112,6 @@ export class StreamHub implements AsyncDisposable {
   /** when it was last told what moved, and how long that took, ms */
   #told = { at: Number.NEGATIVE_INFINITY, tookMs: 0 }
   /** what was last said of the store, to compare */
-  /** as it was told to those who listen */
-  #storeState: string
   #steadyAt: number
   #ticks = 0
   #turns = 0
@@ -137,7 +135,6 @@ export class StreamHub implements AsyncDisposable {
     })
     this.#accessViews = new AccessViewWatch(parts, () => this.#soon())
     this.#opens = new RateLimiter(config.streamOpens ?? defaultOpens, clock, 'more streams than one caller may open')
-    this.#storeState = said(parts.store.now())
     this.#steadyAt = clock.now()
     metrics.gauge('clusterpulse_streams_open', 'open event streams', [], (gauge) => gauge.set(this.#count))
     this.#overflows = metrics.counter('clusterpulse_stream_overflows_total', 'streams that were too slow')
@@ -241,13 +238,14 @@ export class StreamHub implements AsyncDisposable {
       limit: this.#bufferBytes,
       waiting: 0,
       waitingSince: clock.now(),
+      store: '',
     }
     group.clients.add(client)
     return client
   }
 
   #begin(client: Client, request: FastifyRequest, query: StreamQuery): void {
-    this.#write(client, this.#storeFrame())
+    this.#tellStore([client])
     const header = request.headers['last-event-id']
     const after = typeof header === 'string' && header !== '' ? header : query.lastEventId
     if (after !== undefined) Object.assign(client, client.group.resumed(after))
@@ -442,15 +440,8 @@ export class StreamHub implements AsyncDisposable {
     const { state, clock } = this.#parts
     const now = clock.now()
     const availability = state.availability()
-    const storeState = said(this.#parts.store.now())
-    if (storeState !== this.#storeState) {
-      this.#storeState = storeState
-      const frame = this.#storeFrame()
-      for (const client of this.#groups.clients()) {
-        this.#write(client, frame)
-        if (availability.state !== 'loading') this.#backlog.wake(client)
-      }
-    }
+    for (const client of this.#tellStore(this.#groups.clients()))
+      if (availability.state !== 'loading') this.#backlog.wake(client)
     for (const client of this.#groups.clients()) this.#judge(client, now)
     for (const cluster of state.clusters()) {
       const at = staleAt(cluster)
@@ -520,8 +511,17 @@ export class StreamHub implements AsyncDisposable {
     return this.#parts.state.availability().state === 'loading'
   }
 
-  #storeFrame(): Frame {
-    return new Frame('store', JSON.stringify(this.#parts.store.now()))
+  /** @returns those who were told something else before, and are told how it is now */
+  #tellStore(clients: Iterable<Client>): readonly Client[] {
+    const store = this.#parts.store.now()
+    const now = said(store)
+    const news = [...clients].filter((client) => client.store !== now)
+    const frame = new Frame('store', JSON.stringify(store))
+    for (const client of news) {
+      client.store = now
+      this.#write(client, frame)
+    }
+    return news
   }
 }
 
