@@ -470,6 +470,19 @@ describe('an answer of history', () => {
     expect(await open()).toMatchObject([{ ...hole, from: world.clock.at - 610_000 }])
   })
 
+  it('names what is missing up to now once, where an agent has said why before its next round came', async () => {
+    await using world = await aWorld()
+    await fill(world)
+    const open = async () => (await historyOf(world, `${west}?metric=cpu_used&range=15m`)).spans
+    world.clock.at = start + 600_000
+    const named = { kind: 'lost' as const, from: start, to: start + 570_000, cause: 'agent_down', count: 18 }
+    world.history.allSpans.push(named)
+    expect(await open()).toEqual([named])
+    world.clock.at += 300_000
+    const rest = { kind: 'lost', from: named.to, to: start + 900_000, cause: 'not_received' }
+    expect(await open()).toMatchObject([named, rest])
+  })
+
   it('of a failed store is not kept', async () => {
     await using world = await aWorld()
     await fill(world)

@@ -1,4 +1,4 @@
-import type { HistorySpan, HistoryStore, RangeAnswer } from '#history'
+import { type HistorySpan, type HistoryStore, type RangeAnswer, unnamed } from '#history'
 import { type FillingView, type HistoryView, maxHistorySeries } from '#http'
 import {
   type ClusterState,
@@ -193,7 +193,15 @@ export async function historyView(store: HistoryStore, question: HistoryQuestion
   const [found, kept] = await askStore(store, (signal) =>
     Promise.all([store.range(query, signal), store.spans({ cluster, ...times })]),
   )
-  const spans = openHole && openHole.from <= times.to && openHole.to >= times.from ? [...kept, openHole] : kept
+  const isAsked = openHole !== undefined && openHole.from <= times.to && openHole.to >= times.from
+  // An agent names the hole before its next round ends it.
+  const open = isAsked
+    ? unnamed(
+        openHole,
+        kept.filter(({ kind }) => kind === 'lost'),
+      )
+    : []
+  const spans = [...kept, ...open]
   const isWhole = query.stepMs === window.stepMs
   const answer = isWhole
     ? found

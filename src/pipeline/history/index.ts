@@ -11,4 +11,5 @@ export { InvalidRangeError, ReadOnlyHistoryError, SamplesRefusedError, TooManySe
 export { type HistoryConfig, openHistory } from './open.ts'
 export { beginNoted, notedPosition } from './position-file.ts'
 export { samplesOf } from './samples.ts'
+export { unnamed } from './spans.ts'
 export type * from './types.ts'

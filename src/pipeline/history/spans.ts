@@ -87,8 +87,14 @@ function stillLost(losses: readonly HistorySpan[], batches: readonly Stretch[]):
     const seen = batches.filter(
       ({ from, to }) => to > hole.from && from < hole.to && (from > hole.from || to < hole.to),
     )
-    return seen.length + named.length === 0 ? [hole] : piecesOf(hole, [...seen, ...named])
+    return unnamed(hole, [...seen, ...named])
   })
+}
+
+/** The pieces of a hole that nothing else names, as far as they are longer than two of its intervals. */
+export function unnamed(hole: HistorySpan, others: readonly Stretch[]): readonly HistorySpan[] {
+  const within = others.filter(({ from, to }) => to > hole.from && from < hole.to)
+  return within.length === 0 ? [hole] : piecesOf(hole, within)
 }
 
 function piecesOf(hole: HistorySpan, covers: readonly Stretch[]): readonly HistorySpan[] {
