@@ -66,6 +66,20 @@ describe.skipIf(noRedis !== '')(`a connection to Redis${noRedis}`, () => {
     }
   })
 
+  it('stays where this process stood still for longer than a silence may last, and what was asked is answered', async () => {
+    await using server = await startRedis()
+    const redis = await clientOf(server.port)
+    try {
+      const id = await redis.client('ID')
+      const asked = redis.set('x', 'y')
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)
+      expect(await asked).toBe('OK')
+      expect(await redis.client('ID')).toBe(id)
+    } finally {
+      await closeRedis(redis)
+    }
+  })
+
   it('that only listens notices the silence too, and hears again what is published', async () => {
     await using server = await startRedis()
     await using proxy = await SilentProxy.before(server.port)

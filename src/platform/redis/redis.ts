@@ -53,9 +53,6 @@ export function redisClient(connection: RedisConnection, onTrouble: (reason: str
     ...(tls && { tls: { ...tls } }),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
-    commandTimeout: commandTimeoutMs,
-    // Counted from a command to the next byte: the driver destroys a socket that stays silent.
-    socketTimeout: commandTimeoutMs,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
@@ -72,6 +69,7 @@ export function redisClient(connection: RedisConnection, onTrouble: (reason: str
   redis.on('ready', () => troubles.delete(redis))
   redis.on('close', () => onTrouble(NO_CONNECTION))
   keepAsking(redis, heartbeatMs)
+  endSilence(redis, commandTimeoutMs)
   return redis
 }
 
@@ -85,6 +83,31 @@ function keepAsking(redis: Redis, everyMs: number): void {
   redis.on('ready', () => {
     stop()
     timer = setInterval(() => void redis.ping().catch(() => undefined), everyMs).unref()
+  })
+  redis.on('close', stop)
+  redis.on('end', stop)
+}
+
+/** So many looks make up the time after which a silent connection counts as dead. */
+const LOOKS = 8
+
+/**
+ * Ends a connection that has left commands without a byte for `mostMs`, which fails them. Counted in looks, not by the clock as the
+ * driver's own limits are: a process that stood still has answers to read before it may call the other side silent.
+ */
+function endSilence(redis: Redis, mostMs: number): void {
+  let timer: NodeJS.Timeout | undefined
+  const stop = () => clearInterval(timer)
+  redis.on('connect', () => {
+    stop()
+    const { stream } = redis
+    let [read, silent] = [stream.bytesRead, 0]
+    timer = setInterval(() => {
+      const isSilent = redis.commandQueue.length > 0 && stream.bytesRead === read
+      read = stream.bytesRead
+      silent = isSilent ? silent + 1 : 0
+      if (silent >= LOOKS) stream.destroy(new Error('Socket timeout'))
+    }, mostMs / LOOKS).unref()
   })
   redis.on('close', stop)
   redis.on('end', stop)
