@@ -12,16 +12,23 @@ export type LinkFault =
   | 'configuration'
   | 'ended'
 
+interface LinkErrorOptions extends ErrorOptions {
+  readonly isCut?: boolean
+}
+
 /** There is no stream to the hub, or it broke: why, and what to do about it. Trying again later is always right. */
 export class LinkError extends FleetError {
   override readonly name = 'LinkError'
   readonly code: `link_${LinkFault}`
   readonly retryable = true
   readonly fault: LinkFault
+  /** the connection was accepted and ended before a hub showed itself, as by what stands before a hub that is away */
+  readonly isCut: boolean
 
-  constructor(fault: LinkFault, sentence: string, options?: ErrorOptions) {
+  constructor(fault: LinkFault, sentence: string, { isCut = false, ...options }: LinkErrorOptions = {}) {
     super(sentence, options)
     this.fault = fault
+    this.isCut = isCut
     this.code = `link_${fault}`
   }
 

@@ -1,15 +1,17 @@
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { parseClusterName } from '#model'
 import { freePort } from '../../platform/runtime/testing/free-port.ts'
 import { TestAuthority } from '../ingest/stream/test/certificates.ts'
 import { aHub, type TestHub } from '../ingest/stream/test/hub.ts'
 import { Agent } from './agent.ts'
+import type { LinkError } from './errors.ts'
 import { type GrpcTlsOptions, grpcTransport, hostOf, portOf } from './grpc.ts'
 import { aliveClient, countingCollector } from './testing/small-cluster.ts'
 
@@ -167,4 +169,33 @@ describe('the transport over gRPC, facing a real hub', () => {
       'the name in nowhere.invalid:9443 is not found; check it, and the DNS of this machine',
     )
   }, 60_000)
+
+  it('knows what cuts a connection off before a hub showed itself from a hub that does not take its certificate', async () => {
+    const cuts = createServer((socket) => void socket.destroy()).listen(0, '127.0.0.1')
+    await once(cuts, 'listening')
+    const cutting = `127.0.0.1:${(cuts.address() as { port: number }).port}`
+    const stranger = await (await TestAuthority.make('strangers')).sign('west', 'client')
+    const picky = createTlsServer(
+      { cert: leaf + authority.pem, key: await readFile(files.keyFile), ca: authority.pem, requestCert: true },
+      (socket) => void socket.destroy(),
+    ).listen(0, '127.0.0.1')
+    await once(picky, 'listening')
+    const known: GrpcTlsOptions = { caFile: files.clientCaFile }
+    const isCut = async (address: string, tls?: GrpcTlsOptions) => {
+      const way = grpcTransport({ address, connectTimeoutMs: 3_000, ...(tls && { tls }) })
+      const error = await way.open(new AbortController().signal).catch((one: unknown) => one)
+      expect(error).toMatchObject({ fault: 'ended' })
+      return (error as LinkError).isCut
+    }
+    try {
+      expect(await isCut(cutting)).toBe(true)
+      expect(await isCut(cutting, known)).toBe(true)
+      expect(await isCut(cutting, { caFingerprint: fingerprintOf(authority.pem) })).toBe(true)
+      const identity = { certificate: stranger.cert, key: stranger.key }
+      expect(await isCut(`127.0.0.1:${(picky.address() as { port: number }).port}`, { ...known, identity })).toBe(false)
+    } finally {
+      cuts.close()
+      picky.close()
+    }
+  }, 20_000)
 })

@@ -79,7 +79,7 @@ export function grpcTransport(options: GrpcOptions): Transport {
         ...(options.userAgent !== undefined && { 'grpc.primary_user_agent': options.userAgent }),
       })
       try {
-        await ready(client, options, signal)
+        await ready(client, options, signal, () => tls?.isMet() === true)
         const metadata = new Metadata()
         if (token !== undefined && token !== '') metadata.set('authorization', `Bearer ${token}`)
         const call = client.makeBidiStreamRequest<Uint8Array, Uint8Array>(
@@ -97,11 +97,12 @@ export function grpcTransport(options: GrpcOptions): Transport {
   }
 }
 
-/** Waits for the connection: what goes wrong there has better words than a failing call. */
+/** Waits for the connection: what goes wrong there has better words than a failing call. @param isMet a hub showed its certificate */
 async function ready(
   client: Client,
   { address, connectTimeoutMs = 20_000 }: GrpcOptions,
   signal: AbortSignal,
+  isMet: () => boolean,
 ): Promise<void> {
   const channel = client.getChannel()
   await new Promise<void>((resolve, reject) => {
@@ -118,7 +119,7 @@ async function ready(
       if (state === 2) return finish() // READY
       if (state === 3 || state === 4) {
         // TRANSIENT_FAILURE: a call tells why.
-        probe(client, address).then(finish, finish)
+        probe(client, address, isMet).then(finish, finish)
         return
       }
       channel.watchConnectivityState(state, deadline, (error) => {
@@ -132,7 +133,7 @@ async function ready(
 }
 
 /** A call on a channel that failed to connect ends at once, with the reason. */
-function probe(client: Client, address: string): Promise<Error> {
+function probe(client: Client, address: string, isMet: () => boolean): Promise<Error> {
   return new Promise((resolve) => {
     const call = client.makeBidiStreamRequest<Uint8Array, Uint8Array>(
       COLLECTOR_METHOD,
@@ -140,7 +141,7 @@ function probe(client: Client, address: string): Promise<Error> {
       (read) => read,
       new Metadata(),
     )
-    call.on('error', (error: ServiceError) => resolve(linkErrorOf(error, address, 'connecting')))
+    call.on('error', (error: ServiceError) => resolve(linkErrorOf(error, address, isMet() ? 'met' : 'connecting')))
     call.on('data', () => undefined)
     call.on('end', () => resolve(new LinkError('ended', `${address} ended the stream`)))
   })
@@ -227,6 +228,8 @@ interface ReadTls {
   readonly credentials: ChannelCredentials
   /** why the last handshake failed, where we know more than gRPC tells */
   fault(): LinkError | undefined
+  /** the server showed a certificate that we believe */
+  isMet(): boolean
 }
 
 async function readTls(address: string, tls: GrpcTlsOptions, timeoutMs: number): Promise<ReadTls> {
@@ -235,6 +238,7 @@ async function readTls(address: string, tls: GrpcTlsOptions, timeoutMs: number):
   const [cert, key] = tls.identity ? [tls.identity.certificate, tls.identity.key] : [certRead, keyRead]
   const host = hostOf(address)
   let fault: LinkError | undefined
+  let isMet = false
   const roots =
     tls.caFingerprint !== undefined && ca === undefined
       ? await pinned(address, tls.caFingerprint, tls.serverName ?? host, timeoutMs)
@@ -248,6 +252,7 @@ async function readTls(address: string, tls: GrpcTlsOptions, timeoutMs: number):
   }
   const created = credentials.createFromSecureContext(createSecureContext(context), {
     checkServerIdentity(_dialled: string, certificate: PeerCertificate) {
+      isMet = true
       const error = checkServerIdentity(tls.serverName ?? host, certificate)
       if (error) {
         const names = certificate.subjectaltname ?? certificate.subject?.CN ?? 'none'
@@ -261,7 +266,7 @@ async function readTls(address: string, tls: GrpcTlsOptions, timeoutMs: number):
       return error
     },
   })
-  return { credentials: created, fault: () => fault }
+  return { credentials: created, fault: () => fault, isMet: () => isMet }
 }
 
 async function read(file: string | undefined): Promise<Buffer | undefined> {
@@ -332,7 +337,7 @@ const UNKNOWN_CA =
   /self.signed certificate|unable to (get|verify)|SELF_SIGNED_CERT|UNABLE_TO_(GET|VERIFY)|unknown ca|DEPTH_ZERO/i
 
 /** How far it came. */
-type Stage = 'connecting' | 'open'
+type Stage = 'connecting' | 'met' | 'open'
 
 function linkErrorOf(error: ServiceError, address: string, stage: Stage): LinkError {
   const details = error.details || error.message
@@ -388,7 +393,8 @@ function faultOf(
   if (/wrong version number|packet length too long|EPROTO/i.test(details)) {
     return make('not_tls', `${address} does not speak TLS there; set INGESTER_TLS_ENABLED=false, or use its TLS port`)
   }
-  return make('ended', stage === 'connecting' ? endedAtOnce(address) : brokenWords(address, details))
+  if (stage === 'open') return make('ended', brokenWords(address, details))
+  return new LinkError('ended', endedAtOnce(address), { cause, isCut: stage === 'connecting' })
 }
 
 const endedAtOnce = (address: string): string =>

@@ -384,6 +384,26 @@ describe('the decisions of the uplink', () => {
     expect(waits.at(-1)).toBe(5_000)
   })
 
+  it('wait five seconds at most for about a minute where connections are cut off, and longer after it, until one is opened', () => {
+    let now = 0
+    let state = decide(initial, { type: 'start' }, { now, random: () => 1 }).state
+    const send = (event: Event) => {
+      state = decide(state, event, { now, random: () => 0.5 }).state
+    }
+    const cut = () => {
+      send({ type: 'closed', reason: 'cut off', cut: true })
+      const waitMs = wakeAt(state, now) - now
+      now += waitMs
+      send({ type: 'tick' })
+      return waitMs
+    }
+    while (now < 45_000) expect(cut()).toBeLessThanOrEqual(2_500)
+    while (now < 600_000) cut()
+    expect(cut()).toBe(30_000)
+    send({ type: 'opened' })
+    expect(cut()).toBeLessThanOrEqual(2_500)
+  })
+
   it('take a hub that is silent for an original after 5 s, but not one that spoke ours before', () => {
     const fresh = decide(
       { ...initial, phase: { kind: 'registering', failures: 0, since: 0 } },

@@ -15,7 +15,7 @@ import { backoffMs } from '#runtime'
  *   3. never more than maxUnacked on their way; backlog within its byte rate;
  *   4. a difference is made to the newest acknowledged live frame of this stream, with no other live frame on its way;
  *   5. the wait between attempts grows until the first ack of a stream, never below what a goodbye asked for; to a minute, and to
- *      five seconds where nothing of the hub is there.
+ *      five seconds where nothing of the hub is there, or what is there cuts the first attempts off.
  */
 
 /** Backlog on its way: one message, or several up to this many bytes together. */
@@ -36,6 +36,11 @@ const BACKOFF = { fromMs: 1_000, toMs: 60_000 }
 /** Where nothing is there an attempt costs nobody anything, and a hub that is back has its agents within seconds, however long it was away. */
 const NOWHERE_BACKOFF = { fromMs: 1_000, toMs: 5_000 }
 const NOWHERE_FAILURES = 3
+/**
+ * So many attempts in a row that were accepted and cut off count as nowhere: about a minute. What stands before a hub that is away
+ * does that, and so does a hub that has no room for more: thousands of agents must not come to that one every few seconds for ever.
+ */
+const MOST_CUTS = 24
 
 export interface Sent {
   readonly as: 'live' | 'backlog'
@@ -97,6 +102,8 @@ export interface State {
   readonly fresh: readonly number[]
   /** a hub at this address has spoken our protocol, so many silent registrations ago; undefined: never */
   readonly known: number | undefined
+  /** attempts in a row that were accepted and cut off */
+  readonly cuts: number
 }
 
 /** A record of the buffer, as far as decisions need it. */
@@ -123,6 +130,13 @@ export interface Acked {
   readonly mismatch?: boolean
 }
 
+interface Away {
+  /** nothing of the hub answers at its address */
+  readonly nowhere?: boolean
+  /** the connection was accepted, and ended before a hub showed itself */
+  readonly cut?: boolean
+}
+
 export type Event =
   | { readonly type: 'start' }
   | { readonly type: 'stop' }
@@ -131,8 +145,7 @@ export type Event =
   /** something else came into the buffer */
   | { readonly type: 'stored' }
   | { readonly type: 'opened' }
-  /** `nowhere`: nothing of the hub answers at its address */
-  | { readonly type: 'closed'; readonly reason: string; readonly retryAfterMs?: number; readonly nowhere?: boolean }
+  | ({ readonly type: 'closed'; readonly reason: string; readonly retryAfterMs?: number } & Away)
   | ({ readonly type: 'welcome' } & Welcomed)
   | ({ readonly type: 'ack' } & Acked)
   | { readonly type: 'resync' }
@@ -161,7 +174,7 @@ export interface Moment {
   readonly random: () => number
 }
 
-export const initial: State = { phase: { kind: 'idle' }, live: [], fresh: [], known: undefined }
+export const initial: State = { phase: { kind: 'idle' }, live: [], fresh: [], known: undefined, cuts: 0 }
 
 /** What follows from an event: the new state, and what is to be done, in order. */
 export function decide(state: State, event: Event, moment: Moment): { state: State; effects: readonly Effect[] } {
@@ -216,9 +229,9 @@ function step(state: State, event: Event, moment: Moment, effects: Effect[]): St
     case 'opened':
       if (phase.kind !== 'connecting') return state
       effects.push({ type: 'register' })
-      return { ...state, phase: { kind: 'registering', failures: phase.failures, since: now } }
+      return { ...state, cuts: 0, phase: { kind: 'registering', failures: phase.failures, since: now } }
     case 'closed':
-      return end(state, event.reason, event.retryAfterMs ?? 0, moment, event.nowhere)
+      return end(state, event.reason, event.retryAfterMs ?? 0, moment, event)
     case 'welcome':
       return welcome(state, event, moment, effects)
     case 'ack':
@@ -397,16 +410,18 @@ function tick(state: State, moment: Moment, effects: Effect[]): State {
 }
 
 /** The stream is over: what was on its way is still in the buffer, and goes again on the next one. */
-function end(state: State, reason: string, retryAfterMs: number, { now, random }: Moment, nowhere = false): State {
+function end(state: State, reason: string, retryAfterMs: number, { now, random }: Moment, how: Away = {}): State {
   const { phase } = state
   if (phase.kind === 'idle' || phase.kind === 'stopped' || phase.kind === 'backing-off') return state
   if (phase.kind === 'live' && phase.draining) return { ...state, phase: { kind: 'stopped' } }
+  const cuts = state.cuts + (how.cut === true ? 1 : 0)
+  const nowhere = how.nowhere === true || (how.cut === true && cuts <= MOST_CUTS)
   const backoff = nowhere ? NOWHERE_BACKOFF : BACKOFF
   const waitMs = Math.max(retryAfterMs, backoffMs(phase.failures, { ...backoff, random }))
   // Counted no further: one that is back and still slow is asked again within seconds.
   const failures = nowhere ? Math.min(phase.failures + 1, NOWHERE_FAILURES) : phase.failures + 1
   const back = phase.kind === 'live' ? again(state, phase, [...phase.inFlight]) : state
-  return { ...back, phase: { kind: 'backing-off', failures, until: now + waitMs, reason } }
+  return { ...back, cuts, phase: { kind: 'backing-off', failures, until: now + waitMs, reason } }
 }
 
 /** Sends what may be sent now. */

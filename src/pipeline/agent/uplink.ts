@@ -367,7 +367,7 @@ export class Uplink {
       if (fault?.fault === 'unauthenticated') this.#refusal = reason
       // A hub that is away says nothing of whom it serves, and may have been about to.
       if (fault?.isNowhere) this.#refusal = undefined
-      this.#dispatch({ type: 'closed', reason, nowhere: fault?.isNowhere === true })
+      this.#dispatch({ type: 'closed', reason, nowhere: fault?.isNowhere === true, cut: fault?.isCut === true })
     }
     const opening = { link: undefined as Link | undefined, abort }
     this.#link = { link: notOpen(), abort }

@@ -93,8 +93,8 @@ export function memberTransport(ends: () => MemberEnds, options: MemberTransport
       const isLong = lostAt !== undefined && now() - lostAt >= MOVED_AFTER_MS
       if (others.length === 0 && !isLong) throw first
       const said = [...faults.map(({ message }) => message), ...(isLong ? [movedWords(ends())] : [])]
-      const { fault } = faults.find((one) => !isLost(one)) ?? first
-      throw new LinkError(fault, said.join('; '), { cause: first })
+      const { fault, isCut } = faults.find((one) => !isLost(one)) ?? first
+      throw new LinkError(fault, said.join('; '), { cause: first, isCut })
     },
     reopen() {
       void open?.[Symbol.asyncDispose]()
