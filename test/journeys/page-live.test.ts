@@ -142,6 +142,40 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await expect.poll(async () => (await names(page)).at(-1), patient).toBe('row-2300')
   })
 
+  it.each([
+    ['in their order', '/types/pvc?view=rows'],
+    ['by what moves', path],
+  ])('are on screen within a second wherever somebody has scrolled to, sorted %s', async (_, place) => {
+    const many = Array.from({ length: 3400 }, (_, at) => row(`row-${String(at).padStart(4, '0')}`, 80 - at / 100))
+    await hub.put(west(many))
+    const page = await visits.visit(`${base}${place}`)
+    await expect.poll(async () => (await names(page))[0], patient).toBe('row-0000')
+    const box = page.locator('.table-scroll')
+    const isShown = (name: string) => page.locator('tbody [data-row-link]', { hasText: name }).isVisible()
+    const times: number[] = []
+    /** Each look is one piece away from the one before, as pages are read on. */
+    for (const at of [900, 1800, 1980, 2900, 1000, 3399]) {
+      await expect
+        .poll(async () => {
+          await box.evaluate((element, to) => element.scrollTo(0, to), Math.max(0, at - 5) * 38)
+          return isShown(`row-${String(at).padStart(4, '0')}`)
+        }, patient)
+        .toBe(true)
+      await page.waitForTimeout(1000)
+      // What is read now and then would come once in three seconds.
+      for (const turn of ['a', 'b', 'c']) {
+        const since = performance.now()
+        const [gone] = many.splice(at, 1, row(`row-${String(at).padStart(4, '0')}${turn}`, 80 - at / 100))
+        await hub.put(west([...many]))
+        await page.locator('tbody [data-row-link]', { hasText: many[at]?.name ?? '' }).waitFor()
+        times.push(performance.now() - since)
+        await expect.poll(() => names(page), { timeout: 1000 }).not.toContain(gone?.name)
+      }
+    }
+    console.log(`on screen after ${times.map(Math.round).join(', ')} ms`)
+    expect(times.toSorted((one, other) => one - other)[14]).toBeLessThan(1000)
+  })
+
   it('reach every tab over one stream', async () => {
     const page = await visits.visit(`${base}/types/pvc?view=rows`)
     const other = await page.context().newPage()

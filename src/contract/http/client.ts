@@ -121,8 +121,11 @@ export interface RowsPageQuery {
   readonly where?: readonly string[]
 }
 
-/** Rows of one kind over the fleet, as a stream carries them: with `limit` the first in order, without it all. */
-export interface RowsStreamQuery extends Omit<FleetRowsQuery, 'cursor' | 'aggregations'> {
+/**
+ * Rows of one kind over the fleet, as a stream carries them: with `limit` the first in order, or with `cursor` besides the first
+ * behind a page of GET /api/v2/rows/<type>; without them all.
+ */
+export interface RowsStreamQuery extends Omit<FleetRowsQuery, 'aggregations'> {
   /** as in GET /api/v2/rows/<type> */
   readonly type: string
 }

@@ -411,6 +411,15 @@ export interface Placed {
   readonly name: string
 }
 
+/** The row that a cursor names, with what it was sorted by then. @throws InvalidCursorError of another order */
+export function placedAt(cursor: string, sort: string, order: 'asc' | 'desc'): Placed {
+  const [written, key] = readCursor(cursor, sort, order)
+  const [cluster, namespace, name] = keyOf(key)
+  // Where rows lie in order, nothing else is written of them.
+  const lies = sort === 'cluster' ? cluster : sort === 'namespace' ? namespace : null
+  return { value: lies ?? written, cluster, namespace, name }
+}
+
 /** The order of `orderedRows`, of rows one by one. */
 export function comparePlaced(left: Placed, right: Placed, order: 'asc' | 'desc'): number {
   const direction = order === 'asc' ? 1 : -1

@@ -10,13 +10,15 @@ export interface RowsAsked extends RowsQuery {
   readonly cluster?: readonly string[]
   /** only clusters in this set */
   readonly set?: string
-  /** the first so many in order; absent: all of them */
+  /** the first so many in order, behind the cursor where there is one; absent: all of them */
   readonly limit?: number
+  /** of a page of the same rows in the same order: the row that the first one stands behind */
+  readonly cursor?: string
   /** equal texts ask the same */
   readonly text: string
 }
 
-const maxLimit = 1000
+const maxLimit = 2000
 const lengths: Readonly<Record<string, number>> = {
   source: 253,
   set: 253,
@@ -26,6 +28,7 @@ const lengths: Readonly<Record<string, number>> = {
   sort: 128,
   order: 4,
   limit: 4,
+  cursor: 4096,
 }
 /** Words that may stand several times, and how often. */
 const lists: Readonly<Record<string, { readonly most: number; readonly length: number }>> = {
@@ -61,6 +64,7 @@ export function parseRowsAsked(text: string): RowsAsked {
   const most = limit === undefined ? undefined : Number(limit)
   if (most !== undefined && (!Number.isInteger(most) || most < 1 || most > maxLimit))
     refuse(text, `limit is a number from 1 to ${maxLimit}`)
+  if (rest.cursor !== undefined && most === undefined) refuse(text, 'cursor needs limit: how many rows behind it')
   const selector = labels === undefined ? undefined : parseLabelSelector(labels)
   if (typeof selector === 'string') refuse(text, `labels=${selector}`)
   const asked = {

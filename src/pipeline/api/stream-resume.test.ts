@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { PolicyDocument } from '#access'
+import { writeCursor } from './page.ts'
 import { allow, within } from './test/policies.ts'
 import { ManualClock, type PlainFleet, Reader, Replica, ToldFleet } from './test/stream-fleet.ts'
 
@@ -24,12 +25,24 @@ const documentOf = (name: Policy): PolicyDocument => {
   return allow('p', { users: ['ann'], resources, ...(env !== undefined && { labels: { env } }) })
 }
 
+/** A row that may be there or not, and that ann may not see under each policy. */
+const behind = { cluster: 'east', id: 'b/r1', size: 4 }
+const cursor = writeCursor([behind.size, JSON.stringify([behind.cluster, ...behind.id.split('/')])], 'size', 'asc')
+const behindByPlace = writeCursor([null, JSON.stringify(['east', 'b', 'r1'])], 'cluster', 'asc')
+const place = ({ cluster, id }: Row) => `${cluster} ${id}`
+
 const queries = [
   { text: 'pvcx', holds: () => true },
   { text: 'pvcx?where=size%3E5', holds: (size: number) => size > 5 },
   { text: 'pvcx?namespace=a&q=r1', holds: (_: number, id: string) => id.startsWith('a/') && id.includes('r1') },
   { text: 'pvcx?sort=size&order=desc&limit=3', holds: () => true, limit: 3, order: -1 },
   { text: 'pvcx?sort=size&limit=2&where=size%3E2', holds: (size: number) => size > 2, limit: 2, order: 1 },
+  { text: `pvcx?sort=size&limit=2&cursor=${cursor}`, holds: () => true, limit: 2, order: 1, behind },
+  {
+    ...{ text: `pvcx?limit=2&cursor=${behindByPlace}`, holds: () => true, limit: 2, order: 1 },
+    behind: { ...behind, size: 0 },
+    byPlace: true,
+  },
 ] as const
 
 interface Row {
@@ -51,11 +64,16 @@ function expected(fleet: PlainFleet, who: string, policy: Policy, query: (typeof
   }
   const texts = ({ cluster, id, size }: Row) => `${cluster}/${id}=${size}`
   if (!('limit' in query)) return { total: rows.length, rows: rows.map(texts).sort() }
-  const place = ({ cluster, id }: Row) => `${cluster} ${id}`
-  const ordered = rows.sort(
-    (one, other) => query.order * (one.size - other.size || (place(one) < place(other) ? -1 : 1)),
+  const sizeOf = ({ size }: Row) => ('byPlace' in query ? 0 : size)
+  const compare = (one: Row, other: Row) =>
+    query.order * (sizeOf(one) - sizeOf(other) || (place(one) < place(other) ? -1 : 1))
+  const ordered = rows.toSorted(compare)
+  const shown = ordered.filter(
+    (row) =>
+      !('behind' in query) ||
+      ((place(row) !== place(query.behind) || sizeOf(row) !== query.behind.size) && compare(query.behind, row) < 0),
   )
-  return { total: rows.length, rows: ordered.slice(0, query.limit).map(texts) }
+  return { total: rows.length, rows: shown.slice(0, query.limit).map(texts) }
 }
 
 function holds(reader: Reader, at: number) {

@@ -115,6 +115,8 @@ describe('rows of a stream', () => {
   it.each([
     ['pvcx?colour=red', 'colour is none of'],
     ['pvcx?limit=0', 'limit is a number'],
+    ['pvcx?limit=2001', 'from 1 to 2000'],
+    ['pvcx?cursor=x', 'cursor needs limit'],
     ['pvcx?order=up', 'order is asc or desc'],
     ['pvcx?labels=a%3D%3D%3D', 'labels='],
     ['?limit=1', 'no name of a type'],
@@ -133,6 +135,32 @@ describe('rows of a stream', () => {
       code: 'invalid_parameter',
       reason: expect.stringContaining('colour'),
     })
+  })
+
+  it('behind a page of the same rows are told as they move', async () => {
+    await using fleet = await world()
+    await fleet.connect('west')
+    await collect(fleet, 'west', { 'a/u': 1, 'a/v': 2, 'a/x': 3, 'a/y': 4 })
+    const page = async (query: string) =>
+      (await fleet.get(`/api/v2/rows/pvcx?limit=2&${query}`)).body as { readonly next: string }
+    const asked = ['', 'sort=size&order=desc&']
+    const cursors = await Promise.all(asked.map(page))
+    const texts = asked.map((words, at) => `pvcx?${words}limit=9&cursor=${cursors[at]?.next}`)
+    const reader = await open(await fleet.server.start(), [
+      ...texts,
+      `pvcx?sort=size&limit=9&cursor=${cursors[0]?.next}`,
+    ])
+    expect([ids(reader.frames, 0), ids(reader.frames, 1)]).toEqual([
+      ['west/a/x', 'west/a/y'],
+      ['west/a/v', 'west/a/u'],
+    ])
+    expect([held(reader.frames, 0).total, held(reader.frames, 2).ended?.code]).toEqual([4, 'invalid_cursor'])
+    await collect(fleet, 'west', { 'a/u': 1, 'a/w': 2, 'a/x': 3, 'a/z': 1 })
+    const frames = await moment(reader, 2)
+    expect([ids(frames, 0), ids(frames, 1)]).toEqual([
+      ['west/a/w', 'west/a/x', 'west/a/z'],
+      ['west/a/w', 'west/a/z', 'west/a/u'],
+    ])
   })
 
   it('go on for whoever comes back, without a new beginning', async () => {

@@ -4,7 +4,7 @@ import type { RowKind } from '#metricsource'
 import { type ClusterState, FleetError, Table } from '#model'
 import { isFleetKind } from '#resources'
 import { type ClusterSets, requireSets, withSetOfRows } from './cluster-sets.ts'
-import { sortValues } from './row-order.ts'
+import { placedAt, sortValues } from './row-order.ts'
 import { plainFault } from './seen-status.ts'
 import { Frame } from './stream-frame.ts'
 import type { FleetHistory, Past } from './stream-history.ts'
@@ -255,12 +255,18 @@ export class RowsFeed {
       const on = this.#kind ? this.#types() : []
       if (!this.#kind || !this.#isSeen(this.#kind))
         return this.#end('type_not_found', `there are no ${this.asked.type} that you may see`)
-      const { limit, order = 'asc' } = this.asked
-      const page = pageOfRows(on, { sort: 'cluster', ...this.#filters, limit: limit ? RowsWindow.capacity(limit) : 1 })
-      this.#total = page.total
-      if (limit) this.#window = new RowsWindow(this.#windowRows(page.rows), page.total, limit, order)
-      else if (page.total > maxStreamedRows) this.#end('too_many_rows', this.#tooMany(page.total))
+      const { limit } = this.asked
+      if (limit) this.#window = this.#newWindow(on, limit)
+      this.#total = this.#window?.total ?? pageOfRows(on, { sort: 'cluster', ...this.#filters, limit: 1 }).total
+      if (!limit && this.#total > maxStreamedRows) this.#end('too_many_rows', this.#tooMany(this.#total))
     })
+  }
+
+  #newWindow(on: readonly VisibleType[], limit: number): RowsWindow {
+    const { sort = 'cluster', order = 'asc', cursor } = this.asked
+    const after = cursor === undefined ? {} : { after: placedAt(cursor, sort, order) }
+    const page = pageOfRows(on, { ...this.#filters, sort, order, limit: RowsWindow.capacity(limit) })
+    return new RowsWindow(this.#windowRows(page.rows), page.total, { limit, order, ...after }, page.next === null)
   }
 
   /** undefined: all. @throws RefusedError `set_not_found` */
@@ -411,12 +417,7 @@ export class RowsFeed {
       return changeTexts(delta)
     }
     const moved = this.#window.moved(this.#incoming(delta.gone), this.#incoming(delta.come))
-    if (moved) this.#window = moved
-    else {
-      const { limit = 1, order = 'asc' } = this.asked
-      const page = pageOfRows(this.#types(), { sort: 'cluster', ...this.#filters, limit: RowsWindow.capacity(limit) })
-      this.#window = new RowsWindow(this.#windowRows(page.rows), page.total, limit, order)
-    }
+    this.#window = moved ?? this.#newWindow(this.#types(), this.asked.limit ?? 1)
     this.#total = this.#window.total
     return []
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyRows, type FleetRowView, noRows, type RowsChange } from '#http'
-import { comparePlaced } from './row-order.ts'
+import { comparePlaced, type Placed } from './row-order.ts'
 import { type Incoming, RowsWindow, type WindowRow, windowTexts } from './stream-window.ts'
 
 type Order = 'asc' | 'desc'
@@ -26,8 +26,15 @@ function windowRows(world: World, order: Order): WindowRow[] {
   return rows.sort((left, right) => comparePlaced(left, right, order))
 }
 
-const newWindow = (world: World, limit: number, order: Order) =>
-  new RowsWindow(windowRows(world, order).slice(0, RowsWindow.capacity(limit)), world.size, limit, order)
+function newWindow(world: World, limit: number, order: Order, after?: Placed): RowsWindow {
+  const all = windowRows(world, order).filter((row) => !after || comparePlaced(row, after, order) > 0)
+  const capacity = RowsWindow.capacity(limit)
+  return new RowsWindow(
+    ...([all.slice(0, capacity), world.size] as const),
+    { limit, order, ...(after && { after }) },
+    all.length <= capacity,
+  )
+}
 
 /** What a client shows that held `before` and was told these texts. */
 function told(before: readonly WindowRow[], texts: readonly string[]): readonly string[] {
@@ -52,9 +59,11 @@ describe('a window of rows', () => {
     fc.assert(
       fc.property(
         ...[world, steps, fc.integer({ min: 1, max: 40 }), fc.constantFrom<Order>('asc', 'desc')],
-        (first, changes, limit, order) => {
+        fc.option(fc.tuple(names, values), { nil: undefined }),
+        (first, changes, limit, order, behind) => {
+          const from = behind && placed(...behind)
           let rows = new Map(first)
-          let window = newWindow(rows, limit, order)
+          let window = newWindow(rows, limit, order, from)
           for (const change of changes) {
             const next = new Map(rows)
             for (const [name, value] of change) {
@@ -68,7 +77,7 @@ describe('a window of rows', () => {
               return value === undefined ? [] : [incoming(name, value)]
             })
             rows = next
-            const fresh = newWindow(rows, limit, order)
+            const fresh = newWindow(rows, limit, order, from)
             const after = window.moved(gone, come) ?? fresh
             expect(after.total).toBe(rows.size)
             expect(after.shown.map(({ json }) => json)).toEqual(fresh.shown.map(({ json }) => json))
@@ -78,6 +87,14 @@ describe('a window of rows', () => {
         },
       ),
     ))
+
+  it('behind a row is not made anew where what moved is in front of that', () => {
+    const all = new Map(Array.from({ length: 1000 }, (_, at) => [`p${at}`, at] as const))
+    const before = newWindow(all, 50, 'asc', placed('p499', 499))
+    expect(before.shown[0]?.id).toBe('a/p500')
+    const after = before.moved([placed('p3', 3)], [])
+    expect([after?.rows === before.rows, after?.total]).toEqual([true, 999])
+  })
 
   it('tells only of what differs', () => {
     const all = new Map(Array.from({ length: 100 }, (_, at) => [`p${at}`, at] as const))

@@ -17,22 +17,33 @@ export interface Incoming extends Placed {
 
 type Order = 'asc' | 'desc'
 
+/** What a window shows of all rows. */
+export interface WindowPlace {
+  /** the first so many */
+  readonly limit: number
+  readonly order: Order
+  /** of those behind this row, which may be gone; absent: of all */
+  readonly after?: Placed
+}
+
 /**
- * The first rows of an order, and some more behind them that move up when others leave. Immutable. It holds the very first
- * rows that there are: a row that is not in it stands behind its last.
+ * The first rows of an order, or the first behind a row, and some more behind them that move up when others leave. Immutable. It holds
+ * the very first rows that there are: a row that is not in it stands behind its last, or not behind the row that it begins at.
  */
 export class RowsWindow {
   readonly rows: readonly WindowRow[]
   /** of all, in the window or not */
   readonly total: number
-  readonly #limit: number
-  readonly #order: Order
+  readonly #place: WindowPlace
+  /** nothing stands behind the last */
+  readonly #isAll: boolean
 
-  constructor(rows: readonly WindowRow[], total: number, limit: number, order: Order) {
+  /** @param isAll nothing stands behind the last of the rows */
+  constructor(rows: readonly WindowRow[], total: number, place: WindowPlace, isAll: boolean) {
     this.rows = rows
     this.total = total
-    this.#limit = limit
-    this.#order = order
+    this.#place = place
+    this.#isAll = isAll || (!place.after && rows.length === total)
   }
 
   /** So many are kept: those that are shown, and those behind them. */
@@ -42,16 +53,17 @@ export class RowsWindow {
 
   /** How many of its first rows are shown. */
   get count(): number {
-    return Math.min(this.rows.length, this.#limit)
+    return Math.min(this.rows.length, this.#place.limit)
   }
 
   get shown(): readonly WindowRow[] {
-    return this.rows.length > this.#limit ? this.rows.slice(0, this.#limit) : this.rows
+    const { limit } = this.#place
+    return this.rows.length > limit ? this.rows.slice(0, limit) : this.rows
   }
 
   /** Negative: `left` stands before `right`. 0: they are the same row. */
   compare(left: Placed, right: Placed): number {
-    return comparePlaced(left, right, this.#order)
+    return comparePlaced(left, right, this.#place.order)
   }
 
   /**
@@ -61,15 +73,17 @@ export class RowsWindow {
   moved(gone: readonly Placed[], come: readonly Incoming[]): RowsWindow | undefined {
     const total = this.total - gone.length + come.length
     const last = this.rows.at(-1)
-    const isAll = this.rows.length === this.total
-    const isWithin = (row: Placed): boolean => last !== undefined && this.compare(row, last) <= 0
-    const entering = come.filter((row) => isAll || isWithin(row))
+    const { after, limit } = this.#place
+    const isBehind = (row: Placed): boolean => !after || this.compare(row, after) > 0
+    const isWithin = (row: Placed): boolean => last !== undefined && this.compare(row, last) <= 0 && isBehind(row)
+    const entering = come.filter(this.#isAll ? isBehind : isWithin)
     const staying = this.#without(gone.filter(isWithin))
     if (!staying) return undefined
     const rows = entering.length === 0 ? staying : this.#merged(staying, entering)
-    if (rows.length < Math.min(this.#limit, total)) return undefined
-    const most = 2 * RowsWindow.capacity(this.#limit)
-    return new RowsWindow(rows.length > most ? rows.slice(0, most) : rows, total, this.#limit, this.#order)
+    if (!this.#isAll && rows.length < Math.min(limit, total)) return undefined
+    const most = 2 * RowsWindow.capacity(limit)
+    const isCut = rows.length > most
+    return new RowsWindow(isCut ? rows.slice(0, most) : rows, total, this.#place, this.#isAll && !isCut)
   }
 
   /** @param gone none behind the last. @returns undefined: one of them is not here */

@@ -341,8 +341,8 @@ interface GridProps<T> extends Pick<ResourceTableProps<T>, 'caption' | 'columns'
   readonly descending: boolean
   /** of all, where `lines` are only those that are loaded */
   readonly rowCount?: number
-  /** how far somebody sees, as lines come into view */
-  readonly onSeen?: (to: number) => void
+  /** which lines somebody sees, as they come into view */
+  readonly onSeen?: (from: number, to: number) => void
 }
 
 /** The table itself: only the lines in view are rendered, all of one height. */
@@ -399,7 +399,7 @@ export function Grid<T>({
   const { from, to } = useWindow(scroller, lines.length, rowHeight, question)
   useRowKeys(scroller, lines, rowHeight)
   useFits(scroller)
-  useEffect(() => onSeen?.(to), [onSeen, to])
+  useEffect(() => onSeen?.(from, to), [onSeen, from, to])
 
   const sort = useCallback(
     (column: Column<T>) => {

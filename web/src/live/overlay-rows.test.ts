@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyRows, type FleetRowView, noRows, type RowsMessage } from '../contract.ts'
-import { RowOverlay } from './overlay-rows.ts'
+import { RowOverlay, type ToldRows } from './overlay-rows.ts'
 import { RowList } from './row-list.ts'
 import type { Paged, ShownRow } from './row-pages.ts'
 
@@ -14,14 +14,15 @@ const loaded = (names: readonly string[], more: Partial<ShownRow> = {}, isWhole 
   state: 'here',
   rows: RowList.of(names.map((name) => ({ ...row(name, { node: 'n1' }), rowId: name, ...more }))),
   page: { total: names.length, next: null, source: null, on: [] },
+  starts: [{ at: 0, cursor: undefined }],
   isWhole,
   problem: null,
 })
-const held = (items: readonly FleetRowView[], total = items.length) => {
+const held = (items: readonly FleetRowView[], total = items.length, behind: Partial<ToldRows> = {}): ToldRows => {
   const rows = noRows()
   const first: RowsMessage = { kind: 'rows', query: 0, from: 0, items: [...items], total, isLast: true, now: 1 }
   applyRows(rows, first)
-  return rows
+  return { held: rows, limit: items.length, at: 0, ...behind }
 }
 const overlay = () => new RowOverlay(({ id }) => id)
 
@@ -72,6 +73,30 @@ describe('RowOverlay', () => {
     )
   })
 
+  it('puts rows that stand behind one that was read in their places amidst the others', () => {
+    const known = loaded([...'abcdefgh'], {}, false)
+    const behind = { cursor: 'of b', limit: 3, at: 2 }
+    const over = (names: string, more: Partial<ToldRows> = {}) => {
+      const told = held(
+        [...names].map((name) => row(name, { x: 1 })),
+        90,
+        { ...behind, ...more },
+      )
+      const { paged, ...rest } = overlay().over(known, told, 0)
+      return { keys: [...paged.rows.keys()].join(''), ...rest }
+    }
+    expect(over('cde')).toEqual({ keys: 'abcdefgh', isBehind: false, reaches: false, from: 2, to: 5 })
+    // One that came, and one that went: that is looked at no more until it is known where it is.
+    expect(over('cxd')).toEqual({ keys: 'abcxdefgh', isBehind: true, reaches: false, from: 2, to: 5 })
+    expect(over('cef')).toEqual({ keys: 'abcefdgh', isBehind: true, reaches: false, from: 2, to: 5 })
+    // Two in front of them are gone since they were asked for.
+    expect(over('efg', { at: 6 })).toMatchObject({ keys: 'abcdefgh', from: 4 })
+    expect(over('xyz')).toMatchObject({ keys: 'abxyzcdefgh', from: 2 })
+    // Nothing stands behind the last.
+    expect(over('fg')).toMatchObject({ keys: 'abcdefg', isBehind: true, from: 5, to: 7 })
+    expect(over('')).toMatchObject({ keys: 'ab', isBehind: true })
+  })
+
   it('keeps links of values that are the same, and drops those of others', () => {
     const links = [
       { column: 'node', type: 'nodes', id: 'n1' },
@@ -89,7 +114,7 @@ describe('RowOverlay', () => {
     const known = loaded(['a', 'b'])
     const rows = held([row('a'), row('b')])
     const before = one.over(known, rows, 0).paged.rows.get('a')
-    applyRows(rows, {
+    applyRows(rows.held, {
       kind: 'rowsChange',
       query: 0,
       changes: [{ op: 'put', row: row('b', { x: 1 }) }],
@@ -103,6 +128,6 @@ describe('RowOverlay', () => {
 
   it('shows nothing of a picture that is not whole', () => {
     const known = loaded(['a'])
-    expect(overlay().over(known, noRows(), 0).paged).toBe(known)
+    expect(overlay().over(known, { held: noRows(), limit: 1, at: 0 }, 0).paged).toBe(known)
   })
 })

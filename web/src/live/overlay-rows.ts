@@ -6,19 +6,33 @@ type Here = Extract<Paged, { state: 'here' }>
 
 export interface Overlaid {
   readonly paged: Here
-  /** the first rows are others by now, or stand in another order, than those of the pages: read the pages anew */
+  /** what is told are others by now, or stands in another order, than in the pages: read the pages anew */
   readonly isBehind: boolean
   /** the stream tells every row that is loaded: nothing has to be read to stay true */
   readonly reaches: boolean
+  /** places of the rows that the stream tells */
+  readonly from: number
+  readonly to: number
+}
+
+/** Rows as the stream tells them, and what was asked of it. */
+export interface ToldRows {
+  readonly held: HeldRows
+  /** behind which row they stand; undefined: they are the first */
+  readonly cursor?: string | undefined
+  /** how many were asked for */
+  readonly limit: number
+  /** so many rows stood in front of them when they were asked for */
+  readonly at: number
 }
 
 /**
  * Rows that were read page by page, as the stream tells them now. Pages know where values lead to and reach as far as somebody
- * scrolls; the stream knows the first rows, and their order, as of this moment.
+ * scrolls; the stream knows the rows where somebody looks, and their order, as of this moment.
  */
 export class RowOverlay {
   readonly #idOf: (row: FleetRowView) => string
-  readonly #made = new WeakMap<FleetRowView, { readonly known: ShownRow | undefined; readonly row: ShownRow }>()
+  readonly #made = new WeakMap<FleetRowView, { readonly list: RowList; readonly row: ShownRow }>()
 
   /** @param idOf names the row in its list */
   constructor(idOf: (row: FleetRowView) => string) {
@@ -26,20 +40,17 @@ export class RowOverlay {
   }
 
   /** @param now by the hub's clock, ms */
-  over(paged: Here, held: HeldRows, now: number): Overlaid {
-    if (!held.isWhole) return { paged, isBehind: false, reaches: false }
+  over(paged: Here, { held, cursor, limit, at }: ToldRows, now: number): Overlaid {
+    if (!held.isWhole) return { paged, isBehind: false, reaches: false, from: 0, to: 0 }
     const { rows: known, page } = paged
-    const told: ShownRow[] = []
-    let isNew = false
-    for (const row of held.rows.values()) {
-      const id = this.#made.get(row)?.row.id ?? this.#idOf(row)
-      const before = known.get(id)
-      isNew ||= before === undefined
-      told.push(this.#shown(id, row, before))
-    }
-    const isAll = held.rows.size >= held.total
-    const reaches = isAll || known.size <= held.rows.size
-    const rows = (reaches ? RowList.empty : known).ledBy(told)
+    const told = [...held.rows.values()].map((row) => this.#shown(row, known))
+    const isNew = told.some(({ id }) => !known.has(id))
+    const isFirst = cursor === undefined
+    const isAll = isFirst && held.rows.size >= held.total
+    const reaches = isAll || (isFirst && known.size <= held.rows.size)
+    const place = isFirst ? 0 : (known.placeOf(told.map(({ id }) => id)) ?? Math.min(at, known.size))
+    const isEnd = !isFirst && held.rows.size < limit
+    const rows = (reaches ? RowList.empty : known).withBand(told, place, isEnd)
     const isMoved = rows.order !== known.order
     const isBehind = isNew || (!reaches && (isMoved || known.size > held.total))
     return {
@@ -51,12 +62,17 @@ export class RowOverlay {
       },
       isBehind,
       reaches,
+      from: rows.bandFrom,
+      to: rows.bandFrom + told.length,
     }
   }
 
-  #shown(id: string, row: FleetRowView, known: ShownRow | undefined): ShownRow {
+  /** What is known of a row besides: looked up once for each list, as most of it is packed. */
+  #shown(row: FleetRowView, list: RowList): ShownRow {
     const made = this.#made.get(row)
-    if (made && made.known === known) return made.row
+    if (made?.list === list) return made.row
+    const id = made?.row.id ?? this.#idOf(row)
+    const known = list.get(id)
     const links = known?.links?.filter((link) => leadsThere(link, known, row))
     const shown: ShownRow = {
       ...row,
@@ -65,7 +81,7 @@ export class RowOverlay {
       ...(known?.reference !== undefined && { reference: known.reference }),
       ...(links && { links }),
     }
-    this.#made.set(row, { known, row: shown })
+    this.#made.set(row, { list, row: shown })
     return shown
   }
 }

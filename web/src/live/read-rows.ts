@@ -36,8 +36,8 @@ interface Read {
   readonly counts: Map<string, Map<string, number>>
 }
 
-/** So many rows that were looked at are known by their places. */
-const mostKnown = 2048
+/** So many rows that were looked at are known by their places: more than the stream tells at once. */
+const mostKnown = 4096
 
 /** Rows that were read, in order, each known by its id. They do not change. */
 export class ReadRows {

@@ -11,7 +11,7 @@ const row = (id: string, x = 0): ShownRow => ({
 })
 const ids = [...'abcdefgh']
 const some = fc.array(fc.tuple(fc.constantFrom(...ids), fc.nat(9)), { maxLength: 12 })
-const step = fc.tuple(fc.constantFrom('read', 'lead'), some)
+const step = fc.tuple(fc.constantFrom('read', 'band', 'end'), some, fc.nat(9))
 const rowsOf = (each: readonly (readonly [string, number])[]) => each.map(([id, x]) => row(id, x))
 const mapOf = (...lists: readonly (readonly ShownRow[])[]) => new Map(lists.flat().map((one) => [one.id, one]))
 
@@ -33,7 +33,7 @@ describe('RowList', () => {
         let list = RowList.builder({ unpacked, counted: ['x'] }).build()
         let read = new Map<string, ShownRow>()
         let shown: ReadonlyMap<string, ShownRow> = read
-        for (const [what, each] of steps) {
+        for (const [what, each, nth] of steps) {
           const [older, was] = [list, shown]
           const made = rowsOf(each)
           if (what === 'read') {
@@ -42,11 +42,15 @@ describe('RowList', () => {
             shown = read
           } else {
             const told = mapOf(made)
-            const asRead = [...told.keys()].every((id, at) => [...read.keys()][at] === id)
+            const [place, isEnd] = [Math.min(nth, read.size), what === 'end']
+            const keys = [...read.keys()]
+            const isAsRead = [...told.keys()].every((id, at) => keys[place + at] === id)
             const order = list.order
-            list = list.ledBy(made)
-            shown = new Map([...told, ...[...read].filter(([id]) => !told.has(id))])
-            if (was === read) expect(list.order === order).toBe(asRead)
+            list = list.withBand(made, place, isEnd)
+            const [front, back] = [[...read].slice(0, place), isEnd ? [] : [...read].slice(place)]
+            const others = ([id]: readonly [string, ShownRow]) => !told.has(id)
+            shown = new Map([...front.filter(others), ...told, ...back.filter(others)])
+            if (was === read) expect(list.order === order).toBe(isAsRead && shown.size === read.size)
           }
           isSame(list, shown)
           isSame(older, was)
@@ -82,8 +86,12 @@ describe('RowList', () => {
         const plain = (rows: RowList) => orderedRows([...rows.values()], ({ id }) => id)
         let read = RowList.empty.with(rowsOf(first))
         let [one, other] = [hold(read, read, read), hold(plain(read), plain(read), plain(read))]
-        for (const [what, each] of steps) {
-          const list = what === 'read' ? RowList.of([...rowsOf(each), ...read.values()]) : read.ledBy(rowsOf(each))
+        for (const [what, each, nth] of steps) {
+          const place = Math.min(nth, read.size)
+          const list =
+            what === 'read'
+              ? RowList.of([...rowsOf(each), ...read.values()])
+              : read.withBand(rowsOf(each), place, what === 'end')
           if (what === 'read') read = list
           one = hold(one.rows, list, list)
           other = hold(other.rows, plain(list), plain(list))
@@ -115,7 +123,7 @@ describe('a long RowList', () => {
   it('unpacks nothing when the stream tells its first rows, in whatever order, when it is read anew, and while its order is held', () => {
     const [one, other] = [long(longRows()), long(longRows(1))]
     const parse = unpacking()
-    const [led, renewed, turned] = [one.ledBy(told), other.ledBy(told), one.ledBy(told.toReversed())]
+    const [led, renewed, turned] = [one.withBand(told), other.withBand(told), one.withBand(told.toReversed())]
     expect(led.get('r7')?.values.x).toBe(9)
     expect(led.slice(0, 3)).toEqual(told.slice(0, 3))
     expect(led.countBy('status')).toEqual(Object.fromEntries(countBy('status', [...told, ...longRows().slice(1000)])))
@@ -160,7 +168,7 @@ describe('a long RowList', () => {
     expect(parse).not.toHaveBeenCalled()
     const seen = list.slice(9000, 9060)
     expect(parse).toHaveBeenCalledTimes(60)
-    for (const again of [list, list.ledBy(told), list.ledBy(told.toReversed()), anew])
+    for (const again of [list, list.withBand(told), list.withBand(told.toReversed()), anew])
       again.slice(9000, 9060).forEach((each, at) => {
         expect(each).toBe(seen[at])
       })

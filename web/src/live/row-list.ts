@@ -5,38 +5,44 @@ import { ReadRows } from './read-rows.ts'
 
 export type { ShownRow } from './packed-row.ts'
 
-/** The first so many are told by the stream and looked at all the time: they are never packed. */
+/** The first so many are what most people look at: they are never packed. */
 export const unpackedRows = 1024
 
-/** Rows in front of what was read. */
-interface Lead {
+/** Rows that stand together amidst what was read. */
+interface Band {
   readonly rows: readonly ShownRow[]
   readonly byId: ReadonlyMap<string, ShownRow>
-  /** places of the same rows in what was read, in order */
+  /** how many of the rows that were read stand in front of them */
+  readonly from: number
+  /** places in what was read, in order, of rows that do not stand there: those of the band, and what is gone */
   readonly passed: readonly number[]
 }
 
-const noLead: Lead = { rows: [], byId: new Map(), passed: [] }
+/** So many rows are asked where a band begins: some of them may have moved. */
+const asked = 15
+
+const noBand: Band = { rows: [], byId: new Map(), from: 0, passed: [] }
 
 /**
  * Rows in order, each known by its id. A list does not change. Of a hundred thousand rows the first are at hand, and each of the others
- * is unpacked when it is looked at; a thousand that the stream tells cost no more in front of them than in front of none.
+ * is unpacked when it is looked at; a thousand that the stream tells cost no more amidst them than amidst none.
  */
 export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<ShownRow> {
   static readonly empty = new RowList(ReadRows.builder(unpackedRows, []).build())
   readonly size: number
   readonly order: object
   readonly members: object
-  /** lists with other rows in front of it share it */
+  /** lists with other rows amidst it share it */
   readonly #read: ReadRows
-  readonly #lead: Lead
+  readonly #band: Band
 
-  private constructor(read: ReadRows, lead = noLead, order = read.order) {
-    this.size = lead.rows.length + read.size - lead.passed.length
+  /** @param order its own, and whether it has other rows than what was read */
+  private constructor(read: ReadRows, band = noBand, { order, members } = { order: read.order, members: read.order }) {
+    this.size = band.rows.length + read.size - band.passed.length
     this.order = order
-    this.members = lead.passed.length === lead.rows.length ? read.order : {}
+    this.members = members
     this.#read = read
-    this.#lead = lead
+    this.#band = band
   }
 
   static of(rows: Iterable<ShownRow>): RowList {
@@ -63,48 +69,100 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
     return new RowList(made.build())
   }
 
-  /** These rows in their order, and behind them what else was read. It keeps its `order` where they stand there in these places, too. */
-  ledBy(rows: Iterable<ShownRow>): RowList {
+  /**
+   * These rows in their order, amidst what else was read. It keeps its `order` where they stand there in these places, too.
+   * @param place of the first of them in what was read
+   * @param isEnd nothing stands behind them: what was read there is gone
+   */
+  withBand(rows: Iterable<ShownRow>, place = 0, isEnd = false): RowList {
     const byId = new Map<string, ShownRow>()
     for (const row of rows) byId.set(row.id, row)
     const places = [...byId.keys()].map((id) => this.#read.placeOf(id))
-    const passed = places.filter((place) => place !== undefined).sort((a, b) => a - b)
-    const isAsRead = places.every((place, at) => place === at)
-    return new RowList(this.#read, { rows: [...byId.values()], byId, passed }, isAsRead ? this.#read.order : {})
+    const isAsRead = places.every((one, at) => one === place + at)
+    const known = new Set(places.filter((one) => one !== undefined))
+    const members = known.size === byId.size
+    if (isEnd) for (let behind = place; behind < this.#read.size; behind++) known.add(behind)
+    const passed = isAsRead && !isEnd ? [...known] : [...known].sort((a, b) => a - b)
+    const from = place - passed.filter((one) => one < place).length
+    const isSame = passed.length === byId.size
+    return new RowList(
+      this.#read,
+      { rows: [...byId.values()], byId, from, passed },
+      { order: isAsRead && isSame ? this.#read.order : {}, members: members && isSame ? this.#read.order : {} },
+    )
+  }
+
+  /** In front of the band stand so many rows. */
+  get bandFrom(): number {
+    return this.#band.from
+  }
+
+  /** Where these rows, which stand together, begin in what was read, as most of the first say that stand there. undefined: none does */
+  placeOf(ids: Iterable<string>): number | undefined {
+    const begins: number[] = []
+    let at = 0
+    for (const id of ids) {
+      const place = this.#read.placeOf(id)
+      if (place !== undefined) begins.push(place - at)
+      if (begins.length === asked) break
+      at += 1
+    }
+    const middle = begins.sort((a, b) => a - b)[begins.length >> 1]
+    return middle === undefined ? undefined : Math.max(0, middle)
   }
 
   get(id: string): ShownRow | undefined {
-    const first = this.#lead.byId.get(id)
-    if (first) return first
+    const told = this.#band.byId.get(id)
+    if (told) return told
     const place = this.#read.placeOf(id)
-    return place === undefined ? undefined : this.#read.at(place)
+    return place === undefined || this.#isPassed(place) ? undefined : this.#read.at(place)
   }
 
   has(id: string): boolean {
-    return this.#lead.byId.has(id) || this.#read.placeOf(id) !== undefined
+    if (this.#band.byId.has(id)) return true
+    const place = this.#read.placeOf(id)
+    return place !== undefined && !this.#isPassed(place)
+  }
+
+  /** It is of the band, or gone. */
+  #isPassed(place: number): boolean {
+    const { passed } = this.#band
+    return passed[firstNotBelow(passed, place)] === place
   }
 
   slice(from: number, to: number): readonly ShownRow[] {
-    const { rows, passed } = this.#lead
-    const some: ShownRow[] = rows.slice(from, to)
-    for (let at = Math.max(from, rows.length); at < Math.min(to, this.size); at++) {
-      const row = this.#read.at(placeBehind(at - rows.length, passed))
+    const { rows, from: start, passed } = this.#band
+    const some: ShownRow[] = []
+    for (let at = Math.max(0, from); at < Math.min(to, this.size); at++) {
+      const told = rows[at - start]
+      const row = told ?? this.#read.at(placeBehind(at < start ? at : at - rows.length, passed))
       if (row) some.push(row)
     }
     return some
   }
 
   *keys(): MapIterator<string> {
-    const { byId } = this.#lead
-    yield* byId.keys()
-    for (const id of this.#read.ids()) if (!byId.has(id)) yield id
+    yield* this.#amidst(this.#read.ids(), this.#band.byId.keys())
   }
 
   /** Unpacks every row, one after the other. */
   *values(): MapIterator<ShownRow> {
-    const { rows, byId } = this.#lead
-    yield* rows
-    for (const row of this.#read.rows()) if (!byId.has(row.id)) yield row
+    yield* this.#amidst(this.#read.rows(), this.#band.rows)
+  }
+
+  /** What was read and not passed, with the band where it stands. */
+  *#amidst<T>(read: Iterable<T>, band: Iterable<T>): MapIterator<T> {
+    const { from, passed } = this.#band
+    let [place, skipped] = [0, 0]
+    for (const one of read) {
+      if (passed[skipped] === place++) {
+        skipped += 1
+        continue
+      }
+      if (place - 1 - skipped === from) yield* band
+      yield one
+    }
+    if (place - skipped <= from) yield* band
   }
 
   *entries(): MapIterator<[string, ShownRow]> {
@@ -121,10 +179,10 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
 
   /** How many rows have which value of a column. One that was not counted as rows came is counted once, over all of them. */
   countBy(column: string): Readonly<Record<string, number>> {
-    const { rows, passed } = this.#lead
+    const { rows, passed } = this.#band
     const groups = new Map(this.#read.countBy(column))
-    const behind = passed.flatMap((place) => this.#read.at(place) ?? [])
-    countBy(column, behind, groups, -1)
+    const elsewhere = passed.flatMap((place) => this.#read.at(place) ?? [])
+    countBy(column, elsewhere, groups, -1)
     countBy(column, rows, groups)
     return Object.fromEntries([...groups].filter(([, count]) => count > 0))
   }
@@ -139,4 +197,14 @@ function placeBehind(count: number, passed: readonly number[]): number {
     else to = middle
   }
   return count + from
+}
+
+function firstNotBelow(sorted: readonly number[], value: number): number {
+  let [from, to] = [0, sorted.length]
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if ((sorted[middle] ?? 0) < value) from = middle + 1
+    else to = middle
+  }
+  return from
 }

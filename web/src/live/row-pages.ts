@@ -26,6 +26,14 @@ export interface RowsAnswer extends RowsPage {
   readonly items: readonly ShownRow[] | PackedRows
 }
 
+/** Where a page begins. */
+export interface PageStart {
+  /** so many rows stand in front of it */
+  readonly at: number
+  /** asks for it; undefined: the first */
+  readonly cursor: string | undefined
+}
+
 export type Paged =
   | { readonly state: 'waiting' }
   | { readonly state: 'failed'; readonly problem: ApiProblem }
@@ -33,6 +41,8 @@ export type Paged =
       readonly state: 'here'
       /** from the first on, without a hole */
       readonly rows: RowList
+      /** of the pages that were read, and of the one behind them */
+      readonly starts: readonly PageStart[]
       /** the newest answer: what goes for all rows */
       readonly page: RowsPage
       readonly isWhole: boolean
@@ -57,8 +67,11 @@ interface Read {
   /** how many rows came, those of two answers twice: that is how far it was read */
   readonly count: number
   readonly page: RowsPage
+  readonly starts: readonly PageStart[]
   readonly next: string | null
 }
+
+const firstStart: readonly PageStart[] = [{ at: 0, cursor: undefined }]
 
 /**
  * Rows of one question, page after page as far as somebody looks. A refresh reads what is loaded anew and puts it in place at
@@ -165,13 +178,14 @@ export class RowPages {
       ...(unpacked !== undefined && { unpacked }),
       ...(this.#read && { before: this.#read.rows }),
     })
-    let [answer, count] = [first, 0]
+    let [answer, count, starts] = [first, 0, firstStart]
     for (;;) {
       const { items, ...page } = answer
       rows.add(items)
       count += items.length
       const next = items.length === 0 ? null : page.next
-      if (count >= least || next === null || this.#lacks) return { rows: rows.build(), count, page, next }
+      if (next !== null) starts = [...starts, { at: count, cursor: next }]
+      if (count >= least || next === null || this.#lacks) return { rows: rows.build(), count, page, starts, next }
       answer = await this.#ask(count, next)
     }
   }
@@ -181,12 +195,9 @@ export class RowPages {
     const before = this.#read
     if (before === null || before.next === null) return before
     const { items, ...page } = await this.#ask(before.count, before.next)
-    return {
-      rows: before.rows.with(items),
-      count: before.count + items.length,
-      page,
-      next: items.length === 0 ? null : page.next,
-    }
+    const [count, next] = [before.count + items.length, items.length === 0 ? null : page.next]
+    const starts = next === null ? before.starts : [...before.starts, { at: count, cursor: next }]
+    return { rows: before.rows.with(items), count, page, starts, next }
   }
 
   /** The page behind so many rows. */
@@ -204,8 +215,8 @@ export class RowPages {
 
   #show(): void {
     if (!this.#read) return
-    const { rows, page, next } = this.#read
-    this.#tell({ state: 'here', rows, page, isWhole: next === null, problem: null })
+    const { rows, page, starts, next } = this.#read
+    this.#tell({ state: 'here', rows, starts, page, isWhole: next === null, problem: null })
   }
 
   #fail(problem: ApiProblem): void {

@@ -1,12 +1,13 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import type { Client, FleetRowView, HeldRows, RowsPageQuery } from '../contract.ts'
+import type { Client, FleetRowView, RowsPageQuery } from '../contract.ts'
 import { fleetAnswer, fleetId } from './fleet-answer.ts'
 import { useHub, useLive } from './hooks.ts'
 import type { Live } from './live-store.ts'
-import { RowOverlay } from './overlay-rows.ts'
+import { RowOverlay, type ToldRows } from './overlay-rows.ts'
 import { readBeside } from './read-beside.ts'
 import { useRefresh } from './refresh.ts'
-import { firstPageSize, type Paged, pageSize, RowPages, type RowsAnswer } from './row-pages.ts'
+import { firstPageSize, type Paged, RowPages, type RowsAnswer } from './row-pages.ts'
+import { isWithin, type RowsLook, type RowsWindow, topWindow, windowAt } from './rows-window.ts'
 import { useReturn } from './use-return.ts'
 
 export interface RowsShown {
@@ -14,6 +15,8 @@ export interface RowsShown {
   /** what is shown answers the question before; this one is on its way */
   readonly pending: boolean
   readonly want: (count: number) => void
+  /** somebody looks at these places */
+  readonly look: (from: number, to: number) => void
   readonly again: () => void
 }
 
@@ -50,12 +53,12 @@ interface RowsOptions {
 
 /** Every frame of a fleet may touch a type: that many are not worth a look each. */
 const leastFleetMs = 3000
-/** The stream tells the first rows, as far as somebody has scrolled, up to this many: as many as are read ahead of a first look. */
-const mostLive = pageSize
+/** Who has not scrolled on for so long looks. */
+const restMs = 150
 
 /**
- * Rows of a type: read page by page as far as somebody scrolls, and the first of them as the stream tells them, as soon as they
- * move. What reaches beyond those, and everything without the stream, is read again when something of its clusters moved.
+ * Rows of a type: read page by page as far as somebody scrolls, and those around where somebody looks as the stream tells them, as soon
+ * as they move. What is beyond, and everything without the stream, is read again when something of its clusters moved.
  * Another question keeps the old rows until it is answered.
  * @param cluster null: of all clusters
  */
@@ -89,15 +92,26 @@ export function useRows(
   const { paged } = shown
   const pending = shown.key !== key
   const loaded = paged.state === 'here' && !pending ? paged.rows.size : 0
-  const limit = size ?? Math.min(mostLive, Math.max(firstPageSize, Math.ceil(loaded / firstPageSize) * firstPageSize))
   const isRefused = !pending && paged.state === 'failed' && paged.problem.status === 400
   const isAsked = (size !== undefined || loaded > 0 || !pending) && !isRefused && isShort(query)
-  const told = useToldRows(isAsked ? { cluster, type, question: key, limit } : null)
+  const [looked, look] = useLook()
+  const [chosen, setChosen] = useState({ key, window: topWindow })
+  const window = chosen.key === key ? chosen.window : topWindow
+  const limit = size ?? (window.cursor === undefined ? topLimit(loaded, window.limit) : window.limit)
+  const isCarried = isAsked && (window.cursor ?? '').length <= longestCursor
+  const told = useToldRows(isCarried ? { cluster, type, question: key } : null, { ...window, limit })
   const overlay = useMemo(() => new RowOverlay(cluster === null ? fleetId : ownId), [cluster])
   const over = useMemo(
-    () => (paged.state === 'here' && !pending && told ? overlay.over(paged, told.held, store.clock.now()) : null),
+    () => (paged.state === 'here' && !pending && told ? overlay.over(paged, told, store.clock.now()) : null),
     [paged, pending, told, overlay, store],
   )
+  useEffect(() => {
+    if (size !== undefined || paged.state !== 'here' || pending) return
+    const now = told?.cursor === window.cursor && over ? { ...window, at: over.from } : window
+    if (isWithin(looked, now, paged.rows.size)) return
+    const next = windowAt(looked, paged.starts)
+    if (next.cursor !== window.cursor || next.limit !== window.limit) setChosen({ key, window: next })
+  }, [size, paged, pending, told, over, window, looked, key])
   // What could not be read before, such as a kind that is new, can be now.
   const isBehind = over?.isBehind === true || (paged.state === 'failed' && told?.held.isWhole === true)
   // biome-ignore lint/correctness/useExhaustiveDependencies: each state that is behind asks again
@@ -127,8 +141,24 @@ export function useRows(
   const want = useCallback((count: number) => pages.current?.want(count), [])
   return useMemo(() => {
     const now = over?.paged ?? paged
-    return { paged: isOfNow && now.state === 'here' ? { ...now, problem: null } : now, pending, want, again }
-  }, [over, paged, isOfNow, pending, want, again])
+    return { paged: isOfNow && now.state === 'here' ? { ...now, problem: null } : now, pending, want, look, again }
+  }, [over, paged, isOfNow, pending, want, look, again])
+}
+
+/** As many of the first rows as were read, or are read ahead of a first look. */
+const topLimit = (loaded: number, most: number): number =>
+  Math.min(most, Math.max(firstPageSize, Math.ceil(loaded / firstPageSize) * firstPageSize))
+
+/** Where somebody looks, once they stopped scrolling. */
+function useLook(): [looked: RowsLook, look: (from: number, to: number) => void] {
+  const [looked, setLooked] = useState<RowsLook>({ from: 0, to: 0 })
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const look = useCallback((from: number, to: number) => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => setLooked({ from, to }), restMs)
+  }, [])
+  return [looked, look]
 }
 
 /** The first rows of a question and no more. Of another question nothing is shown until it is answered. */
@@ -144,8 +174,7 @@ export function useFirstRows(
 
 const waiting: Paged = { state: 'waiting' }
 
-interface Told {
-  readonly held: HeldRows
+interface Told extends ToldRows {
   readonly revision: number
 }
 
@@ -154,12 +183,8 @@ const restFactor = 4
 
 /** What the stream holds of this window, as often as there is time to draw it. null: nothing is asked. */
 function useToldRows(
-  asked: {
-    readonly cluster: string | null
-    readonly type: string
-    readonly question: string
-    readonly limit: number
-  } | null,
+  asked: { readonly cluster: string | null; readonly type: string; readonly question: string } | null,
+  { at, cursor, limit }: RowsWindow,
 ): Told | null {
   const { store } = useHub()
   const key = asked && JSON.stringify(asked)
@@ -167,7 +192,7 @@ function useToldRows(
   const drawing = useRef({ began: 0, ended: 0 })
   useEffect(() => {
     if (key === null) return
-    const { cluster, type, question, limit } = JSON.parse(key) as NonNullable<typeof asked> // what was made a text above
+    const { cluster, type, question } = JSON.parse(key) as NonNullable<typeof asked> // what was made a text above
     let timer: ReturnType<typeof setTimeout> | undefined
     let newest: Told | undefined
     const look = () => {
@@ -182,10 +207,11 @@ function useToldRows(
         ...(cluster !== null && { cluster: [cluster] }),
         sort: cluster === null ? 'cluster' : 'name',
         ...(JSON.parse(question) as RowsQuestion),
+        ...(cursor !== undefined && { cursor }),
         limit,
       },
       ({ held, revision }) => {
-        newest = { held, revision }
+        newest = { held, revision, at, cursor, limit }
         const { began, ended } = drawing.current
         const rest = Number.isFinite(ended) ? ended + (ended - began) * restFactor - performance.now() : 0
         timer ??= setTimeout(look, Math.max(0, rest))
@@ -195,17 +221,15 @@ function useToldRows(
       leave()
       clearTimeout(timer)
     }
-  }, [store, key])
+  }, [store, key, at, cursor, limit])
   useEffect(() => {
     if (told !== null) drawing.current = { ...drawing.current, ended: performance.now() }
   }, [told])
-  // While a longer window is on its way the shorter one is still true.
-  return told && key !== null && sameQuestion(told.key, key) ? told.told : null
+  // While another window is on its way the one before is still true.
+  return told && told.key === key ? told.told : null
 }
 
-/** A stream that is asked what it cannot take carries nothing at all. */
+/** A stream that is asked what it cannot take carries nothing at all: neither longer words nor a longer cursor. */
+const longestCursor = 4096
 const isShort = ({ q = '', where = [] }: RowsPageQuery): boolean =>
   q.length <= 200 && where.length <= 10 && where.every((condition) => condition.length <= 512)
-
-const sameQuestion = (a: string, b: string): boolean => withoutLimit(a) === withoutLimit(b)
-const withoutLimit = (key: string): string => key.replace(/,"limit":\d+\}$/, '')

@@ -270,7 +270,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
     }),
     [question, sortBy, cluster, descending, source, set],
   )
-  const { paged, pending, want, again } = useRows(cluster, type, query)
+  const { paged, pending, want, look, again } = useRows(cluster, type, query)
   const here = paged.state === 'here' ? paged : null
   useEffect(() => {
     if (!here) return
@@ -324,7 +324,13 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
     () => [...(cluster === null ? ['cluster'] : []), 'name', 'namespace', ...info.columns.map(({ name }) => name)],
     [cluster, info.columns],
   )
-  const seen = useCallback((to: number) => want(to + ahead), [want])
+  const seen = useCallback(
+    (from: number, to: number) => {
+      want(to + ahead)
+      look(from, to)
+    },
+    [want, look],
+  )
   const total = here?.page.total ?? 0
   // Of all rows there is one number on a page: where they are not all here, that of the page.
   const shownTotal = isAll || typed !== '' || pending ? total : (count ?? total)
