@@ -241,4 +241,76 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await page.getByText('Not updated.').waitFor({ state: 'detached' })
     expect(await page.evaluate('window.saw')).toEqual([])
   })
+
+  it.each([
+    ['registries', '/registries', /\/registries(\?|$)/],
+    ['kinds of rows', '/types', /\/types(\?|$)/],
+  ])(
+    'are read again by themselves while the stream is heard, and nothing is called live before: %s',
+    async (_, place, read) => {
+      const page = await visits.visit(`${base}${place}`)
+      await live(page).waitFor()
+      await page.locator('h1').first().waitFor()
+      for (const code of ['store_unavailable', 'no_answer']) {
+        Object.assign(hub.gateway, {
+          refuse: { status: 503, code, error: 'not now', retryAfterSeconds: 5 },
+          only: read,
+        })
+        await lookAgain(page)
+        await page.getByText('Not updated.').waitFor()
+        expect(await chip(page)).toBe('Catching up')
+        hub.gateway.refuse = null
+        const since = performance.now()
+        await page.getByText('Not updated.').waitFor({ state: 'detached' })
+        await live(page).waitFor()
+        expect(performance.now() - since).toBeLessThan(2000)
+      }
+    },
+  )
+
+  it('are called old beside a notice that they are', async () => {
+    const page = await visits.visit(`${base}/types`)
+    await live(page).waitFor()
+    await page.locator('tbody [data-row-link]').first().waitFor()
+    Object.assign(hub.gateway, { refuse: { status: 500, code: 'unexpected', error: 'no' }, only: /\/types(\?|$)/ })
+    await lookAgain(page)
+    await page.getByText('Not updated.').waitFor()
+    expect(await chip(page)).toBe('Behind')
+  })
+
+  it('are read again at once when the browser says that there is a network, in all tabs and also where the stream stayed', async () => {
+    const page = await visits.visit(`${base}/types`)
+    const others = await Promise.all(
+      ['/registries', '/clusters/west'].map(async (place) => {
+        const other = await page.context().newPage()
+        await other.goto(`${base}${place}`)
+        return other
+      }),
+    )
+    const pages = [page, ...others]
+    for (const one of pages) await live(one).waitFor()
+    await page.context().setOffline(true)
+    try {
+      for (const one of pages) {
+        await one.bringToFront()
+        await lookAgain(one)
+      }
+      await page.getByText('Not updated.').waitFor()
+      // Long enough for the pauses between tries to be as long as they become.
+      await page.waitForTimeout(8_000)
+    } finally {
+      await page.context().setOffline(false)
+    }
+    const since = performance.now()
+    for (const one of pages) {
+      await one.getByText('Not updated.').waitFor({ state: 'detached' })
+      await live(one).waitFor()
+    }
+    expect(performance.now() - since).toBeLessThan(2000)
+  })
+
+  const live = (page: Page) => page.getByRole('button', { name: /^Connection: Live/ })
+  const chip = (page: Page) => page.locator('.link-word').innerText()
+  /** As a page that is shown again. */
+  const lookAgain = (page: Page) => page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
 })

@@ -2,6 +2,7 @@ import { IconAlertTriangle } from '@tabler/icons-react'
 import { type ReactNode, useEffect, useId, useRef, useSyncExternalStore } from 'react'
 import type { ApiProblem } from '../contract.ts'
 import { useUnheard } from '../live/hooks.ts'
+import { useNoteOld } from '../live/unanswered.ts'
 import { beginningSentence } from '../model/format.ts'
 import { Notices } from '../model/notices.ts'
 import { Age } from './text.tsx'
@@ -28,6 +29,7 @@ export function NotUpdated({
   const isTold = useUnheard() !== null && problem?.status === 0
   const cause = problem && !isTold ? `${problem.code} ${problem.message}` : null
   useEffect(() => (cause === null ? undefined : notices.add(id, cause, () => retry.current())), [id, cause])
+  useNoteOld(cause !== null)
   const isFirst = useSyncExternalStore(notices.subscribe, () => notices.isFirst(id))
   if (!problem || cause === null || !isFirst) return null
   return (

@@ -3,7 +3,7 @@ import { backOffMs } from './back-off.ts'
 import { applyMessage, emptyFleet, type Fleet, forget } from './fleet.ts'
 import { HubClock } from './hub-clock.ts'
 import { type LiveRows, RowQueries } from './live-rows.ts'
-import { problemOf } from './problem.ts'
+import { isGone, problemOf } from './problem.ts'
 import { streamKinds } from './stream-share.ts'
 
 /*
@@ -481,9 +481,6 @@ export class LiveStore {
     this.#timers.delete(name)
   }
 }
-
-/** Nothing is there to answer: neither a hub, nor behind the proxy that speaks for it. */
-const isGone = ({ status, code }: ApiProblem): boolean => status === 0 || (code === 'no_answer' && status >= 502)
 
 /** The hub does not say that it cannot answer, but that nothing it would answer may be shown. */
 const hides = ({ status, code }: ApiProblem): boolean =>

@@ -5,12 +5,12 @@ import { Age } from '../components/text.tsx'
 import { isWhole } from '../contract.ts'
 import { useAtTime, useHub, useLive } from '../live/hooks.ts'
 import type { Link } from '../live/live-store.ts'
-import { useUnanswered } from '../live/unanswered.ts'
+import { useUnread } from '../live/unanswered.ts'
 import { formatSpan } from '../model/format.ts'
 
 /**
- * `behind`: the stream is live, and the hub itself hears nothing new
- * `returning`: the stream is live again, and not all that is shown
+ * `behind`: the stream is live, and the hub itself hears nothing new, or a part of the page says that it is of the past
+ * `returning`: the stream is live, and what could not be read for want of the hub is not read yet
  */
 type Shown = Link['state'] | 'behind' | 'returning'
 
@@ -29,7 +29,7 @@ const words: Readonly<Record<Shown, string>> = {
 const sentences: Readonly<Record<Shown, string>> = {
   connecting: 'The stream of changes is being opened.',
   live: 'Changes arrive as they happen.',
-  behind: 'The hub answers, and does not hear everything that happens: what is shown may be old.',
+  behind: 'The hub answers, and does not hear or cannot read everything: what is shown may be old.',
   returning: 'The hub is heard again; what could not be read meanwhile is read now.',
   reconnecting: 'The stream broke off; it is being opened again.',
   polling: 'The stream does not get through; everything is read every 30 s until it does.',
@@ -38,13 +38,15 @@ const sentences: Readonly<Record<Shown, string>> = {
   refused: 'The hub refuses to answer you.',
 }
 
+const ofUnread = { unanswered: 'returning', old: 'behind' } as const
+
 /** How this tab hears from the hub, and when it last did. */
 export function LinkIndicator(): ReactNode {
   const { store } = useHub()
   const link = useLive((live) => live.link)
   const isWholeNow = useLive((live) => isWhole(live.fleet.store))
-  const isUnanswered = useUnanswered()
-  const shown: Shown = link.state !== 'live' ? link.state : !isWholeNow ? 'behind' : isUnanswered ? 'returning' : 'live'
+  const unread = useUnread()
+  const shown: Shown = link.state !== 'live' ? link.state : !isWholeNow ? 'behind' : unread ? ofUnread[unread] : 'live'
   const heardAt = useLive((live) => live.heardAt)
   // While live only a growing silence is worth a number: heartbeats come every 5 s.
   const age = useAtTime((now) =>
