@@ -175,6 +175,35 @@ export function* podDocuments(
   }
 }
 
+/** A pod that no list of usage tells of. */
+export interface UnmeasuredPod {
+  readonly namespace: string
+  readonly name: string
+}
+
+/**
+ * Pods that are there and whose usage is not known, as of finished ones, by namespace and name; undefined is a step that found none.
+ * @param isMeasured whether there is a document of it
+ */
+export function* unmeasuredPods(
+  cluster: ClusterState,
+  wants: (namespace: string) => boolean,
+  isMeasured: (namespace: string, name: string) => boolean,
+): Generator<UnmeasuredPod | undefined> {
+  const pods = cluster.tables.get(PODS)?.rows
+  if (!pods) return
+  let [at, namespace, isWanted] = [0, undefined as string | undefined, false]
+  while (at < pods.size) {
+    const next = pods.namespaceAt(at)
+    if (next !== namespace) [namespace, isWanted] = [next, wants(next)]
+    if (!isWanted) at = pods.firstNotBefore(`${next}\0`, '')
+    else {
+      const name = pods.nameAt(at++)
+      yield isMeasured(next, name) ? undefined : { namespace: next, name }
+    }
+  }
+}
+
 function podReader(cluster: ClusterState, usage: Table): (at: number) => PodDocument | undefined {
   const pods = cluster.tables.get(PODS)?.rows
   const nodeOfPod = pods ? textsOf(pods, 'node') : () => null

@@ -511,7 +511,9 @@ describe('the fleet', () => {
     expect(own.total).toEqual({
       nodes: null,
       ready_nodes: null,
+      nodes_without_metrics: null,
       pods: 1,
+      pods_without_metrics: 0,
       cpu_percent: null,
       memory_percent: null,
       disk_percent: null,
@@ -525,6 +527,24 @@ describe('the fleet', () => {
       )
       .toEqual(['east', 'west'])
     expect(Object.keys(history.json())).toEqual(['start', 'end', 'resolution', 'series'])
+  })
+
+  it('counts what is there, and says how much of it no usage is known of', async () => {
+    const pods = [
+      { namespace: 'core', name: 'done', node: 'n1', unmeasured: true as const },
+      { namespace: 'core', name: 'unread', node: 'n1', memoryUsed: null },
+      { namespace: 'core', name: 'runs', node: 'n1' },
+      { namespace: 'compute-abc123-1', name: 'starts', node: 'n1', unmeasured: true as const },
+      { namespace: 'not-told-of', name: 'other', node: 'n1', unmeasured: true as const },
+    ]
+    const nodes = [aNode('n1'), aNode('n2')]
+    await using served = await serving([monitored({ name: 'west', nodes, usage: { n1: {} }, pods })])
+    const total = async (token: string) => (await asked(`${served.url}/fleet/summary`, token)).json().total
+    const all = await total(await admin())
+    expect(all).toMatchObject({ nodes: 2, nodes_without_metrics: 1, pods: 4, pods_without_metrics: 3 })
+    expect(await total(await user('abc123'))).toMatchObject({ pods: 1, pods_without_metrics: 1 })
+    const { clusters } = (await asked(`${served.url}/fleet/pod-metrics`, await admin())).json()
+    expect(clusters.west.pods).toHaveLength(all.pods - all.pods_without_metrics)
   })
 
   it('of no clusters has no nodes, of which an administrator is told', async () => {

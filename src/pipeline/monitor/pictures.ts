@@ -11,6 +11,8 @@ import {
   podDocuments,
   rfc3339,
   timestampOf,
+  type UnmeasuredPod,
+  unmeasuredPods,
 } from './documents.ts'
 import { Items, type Member, Members } from './json.ts'
 import { type Summary, Sums } from './sums.ts'
@@ -50,11 +52,14 @@ export interface PicturesOptions {
 const MISSED_PERIODS = 3
 const PODS: StandardResource = { name: 'pods', rule: 'pods', isTaken: false }
 
+type ByNamespace<T> = ReadonlyMap<string, readonly T[]>
+
 /** What may be seen of clusters, as documents. What costs is made once per state of a cluster and shared by all who look. */
 export class Pictures {
   readonly #options: PicturesOptions
   readonly #startedAt: number
-  readonly #pods = new WeakMap<ClusterState, ReadonlyMap<string, readonly PodDocument[]>>()
+  readonly #pods = new WeakMap<ClusterState, ByNamespace<PodDocument>>()
+  readonly #unmeasured = new WeakMap<ClusterState, ByNamespace<UnmeasuredPod>>()
 
   constructor(options: PicturesOptions) {
     this.#options = options
@@ -77,10 +82,17 @@ export class Pictures {
    * what there is: by namespace, and only those that are visible.
    */
   *eachPod(cluster: ClusterState | undefined, view: AccessView): Generator<PodDocument | undefined> {
-    if (!cluster || !view.usage(cluster)) return
+    if (cluster && view.usage(cluster)) yield* this.#eachShown(cluster, view, this.#podsOf(cluster))
+  }
+
+  *#eachShown<T extends UnmeasuredPod>(
+    cluster: ClusterState,
+    view: AccessView,
+    pods: Generator<undefined, ByNamespace<T>>,
+  ): Generator<T | undefined> {
     const seen = view.resource(cluster, PODS)
     if (seen.result === 'deny') return
-    const all = yield* this.#podsOf(cluster)
+    const all = yield* pods
     if (seen.whole) {
       for (const pods of all.values()) yield* pods
       return
@@ -159,7 +171,7 @@ export class Pictures {
   #emptyTotal(view: AccessView): Sums {
     const total = new Sums()
     // A fleet without clusters has no nodes; that they are kept back is another answer.
-    if (view.administrator) total.addNodes([], 0)
+    if (view.administrator) total.addNodes({ all: 0, ready: 0 })
     return total
   }
 
@@ -187,38 +199,69 @@ export class Pictures {
 
   *#addTo(all: readonly Sums[], cluster: ClusterState, view: AccessView): Generator<undefined> {
     const seen = view.visible(cluster, 'node')
-    const nodes: NodeDocument[] | undefined = view.administrator || seen.length > 0 ? [] : undefined
-    for (const node of nodes ? this.each(cluster, view, 'nodes') : []) {
-      if (node) nodes?.push(node as NodeDocument)
+    const isOfNodes = view.administrator || seen.length > 0
+    const isOfUsage = view.usage(cluster)
+    const nodes: NodeDocument[] = []
+    for (const node of isOfNodes ? this.each(cluster, view, 'nodes') : []) {
+      if (node) nodes.push(node as NodeDocument)
       yield
     }
     const ready = seen.filter(({ ready }) => ready === 'ready').length
     const { state } = this.#options
     const alerts = state.alerts(cluster.name).filter((alert) => view.showsAlert(cluster, alert)).length
-    let pods = 0
-    for (const pod of this.eachPod(cluster, view)) {
-      if (pod) pods++
-      yield
-    }
+    const measured = yield* counted(this.#eachShown(cluster, view, this.#podsOf(cluster)))
+    const unmeasured = yield* counted(this.#eachShown(cluster, view, this.#unmeasuredOf(cluster)))
     for (const sums of all) {
-      if (nodes) sums.addNodes(nodes, ready)
-      sums.pods += pods
+      if (isOfNodes) sums.addNodes({ all: seen.length, ready })
+      if (isOfNodes && isOfUsage) sums.addUsage(nodes)
+      sums.addPods(measured + unmeasured, isOfUsage ? unmeasured : null)
       sums.alerts += alerts
     }
   }
 
-  *#podsOf(cluster: ClusterState): Generator<undefined, ReadonlyMap<string, readonly PodDocument[]>> {
+  *#unmeasuredOf(cluster: ClusterState): Generator<undefined, ByNamespace<UnmeasuredPod>> {
+    const known = this.#unmeasured.get(cluster)
+    if (known) return known
+    const names = new Map<string, ReadonlySet<string>>()
+    for (const [namespace, pods] of yield* this.#podsOf(cluster)) names.set(namespace, new Set(pods.map(nameOf)))
+    const isMeasured = (namespace: string, name: string) => names.get(namespace)?.has(name) === true
+    const byNamespace = new Map<string, UnmeasuredPod[]>()
+    for (const pod of unmeasuredPods(cluster, this.#options.wants, isMeasured)) {
+      if (pod) put(byNamespace, pod)
+      yield
+    }
+    this.#unmeasured.set(cluster, byNamespace)
+    return byNamespace
+  }
+
+  *#podsOf(cluster: ClusterState): Generator<undefined, ByNamespace<PodDocument>> {
     const known = this.#pods.get(cluster)
     if (known) return known
     const { wants, firstNamespace } = this.#options
     const byNamespace = new Map<string, PodDocument[]>([[firstNamespace, []]])
     for (const pod of podDocuments(cluster, wants)) {
-      const all = byNamespace.get(pod.namespace)
-      if (all) all.push(pod)
-      else byNamespace.set(pod.namespace, [pod])
+      put(byNamespace, pod)
       yield
     }
     this.#pods.set(cluster, byNamespace)
     return byNamespace
   }
+}
+
+const nameOf = ({ name }: UnmeasuredPod): string => name
+
+function put<T extends UnmeasuredPod>(byNamespace: Map<string, T[]>, pod: T): void {
+  const all = byNamespace.get(pod.namespace)
+  if (all) all.push(pod)
+  else byNamespace.set(pod.namespace, [pod])
+}
+
+/** How many there are that are no steps. */
+function* counted(each: Iterable<unknown>): Generator<undefined, number> {
+  let count = 0
+  for (const one of each) {
+    if (one !== undefined) count++
+    yield
+  }
+  return count
 }

@@ -70,7 +70,7 @@ export class UsageHistory {
           this.#add(cluster.name, 'node', name, nodesAt, [cpu_percent, memory_percent, disk_percent])
       }
       const sums = new Sums()
-      sums.addNodes(nodes, 0)
+      sums.addUsage(nodes)
       const { cpu_percent, memory_percent, disk_percent } = sums.summary()
       if (cpu_percent !== null && memory_percent !== null)
         this.#add(cluster.name, 'cluster', '', nodesAt, [cpu_percent, memory_percent, disk_percent ?? 0])

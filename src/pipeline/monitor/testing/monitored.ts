@@ -10,6 +10,8 @@ export interface PodWords {
   readonly cpuMillicores?: number | null
   readonly memoryUsed?: number | null
   readonly diskUsed?: number | null
+  /** its object is there, and no usage of it, as of one that has finished */
+  readonly unmeasured?: true
 }
 
 /** What the metrics API says of one node. */
@@ -59,10 +61,12 @@ export function monitored(words: MonitoredWords = {}): ClusterState {
     items: new Map(items.map((item) => [item.name, item])),
   })
   const podUsage = Object.fromEntries(
-    pods.map(({ namespace, name, node: _, ...used }) => [
-      `${namespace}/${name}`,
-      { cpuMillicores: 10, memoryUsed: 2 ** 20, diskUsed: 4096, ...used, cpuUsed: 0.01 },
-    ]),
+    pods
+      .filter(({ unmeasured }) => unmeasured !== true)
+      .map(({ namespace, name, node: _, ...used }) => [
+        `${namespace}/${name}`,
+        { cpuMillicores: 10, memoryUsed: 2 ** 20, diskUsed: 4096, ...used, cpuUsed: 0.01 },
+      ]),
   )
   const nodeUsage = Object.fromEntries(
     Object.entries(usage).map(([name, used]) => [
