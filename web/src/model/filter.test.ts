@@ -111,6 +111,29 @@ describe('filter', () => {
     expect(matches(`-${text}`)).toBe(false)
   })
 
+  it.each(['> 10', 'cpu > 10', '=prod', '-!=x'])('says that a sign has no column before it: %j', (text) => {
+    const { faults, test } = compileFilter(text, target)
+    expect(faults).toHaveLength(1)
+    expect(faults[0]).toMatch(/ has no column before it: write a term without spaces/)
+    expect(test(aRow())).toBe(false)
+  })
+
+  it('takes the name of a field in quotes, and as a word what is all in quotes', () => {
+    const spaced: FilterTarget<Row> = {
+      ...target,
+      fields: { ...target.fields, 'cpu used': target.fields.cpu as never },
+    }
+    expect(compileFilter('"cpu used">41', spaced).test(aRow())).toBe(true)
+    expect(compileFilter('-"cpu used">41', spaced).test(aRow())).toBe(false)
+    const { labels: _, ...bare } = spaced
+    expect(compileFilter('"as of">10', bare).faults).toEqual(['as of is no column here'])
+    expect(parseFilter('"cpu>41" "a:b c"')).toMatchObject([
+      { kind: 'word', text: 'cpu>41' },
+      { kind: 'word', text: 'a:b c' },
+    ])
+    expect(parseFilter(termText('cpu used', '>', '4 1'))).toMatchObject([{ field: 'cpu used', values: ['4 1'] }])
+  })
+
   it('calls a field that no column has a fault where rows have no labels', () => {
     const { labels: _, ...bare } = target
     expect(compileFilter('env=prod', bare).faults).toEqual(['env is no column here'])

@@ -4,6 +4,7 @@ import { compareVersions } from './versions.ts'
 /*
  *   filter = term (space term)*
  *   term   = ["-"] ( field op value ("," value)* | word )
+ *   field  = name | '"' name with spaces '"'
  *   op     = ":" | "=" | "!=" | "~" | "<" | "<=" | ">" | ">="
  *   word   = text found anywhere in what the row is called; "in quotes" keeps spaces and signs
  *
@@ -46,7 +47,8 @@ export interface Filter<T> {
   readonly faults: readonly string[]
 }
 
-const TERM = /^([A-Za-z][\w./-]*?)(!=|<=|>=|:|=|~|<|>)(.*)$/s
+const TERM = /^(?:"([^"]+)"|([A-Za-z][\w./-]*?))(!=|<=|>=|:|=|~|<|>)(.*)$/s
+const SIGN = /^-?(!=|<=|>=|=|<|>)/
 
 /** Splits at spaces outside quotes; the quotes stay for `parseTerm`. */
 export function splitTerms(text: string): string[] {
@@ -60,21 +62,26 @@ export function parseFilter(text: string): Term[] {
 function parseTerm(source: string): Term | undefined {
   const not = source.startsWith('-') && source.length > 1
   const body = not ? source.slice(1) : source
-  const match = body.startsWith('"') ? null : TERM.exec(body)
+  const match = TERM.exec(body)
   if (!match) {
     const word = unquote(body).toLowerCase()
     return word === '' ? undefined : { kind: 'word', not, text: word, source }
   }
-  const [, field = '', op = ':', rest = ''] = match
+  const [, quoted = '', bare = '', op = ':', rest = ''] = match
+  const field = bare || quoted.trim()
   const values = (rest.match(/(?:"[^"]*"?|[^,"])+/g) ?? []).map(unquote).filter((value) => value !== '')
   return { kind: 'field', not, field, op: (op === '=' ? ':' : op) as Operator, values, source } // TERM names the rest
 }
 
 const unquote = (text: string): string => text.replaceAll('"', '')
 
+/** Why a word is none: it begins with a sign, as where spaces stand around one. undefined: it is a word */
+export const wordFault = ({ source }: Term): string | undefined =>
+  SIGN.test(source) ? `${source} has no column before it: write a term without spaces, as name!=web` : undefined
+
 /** A term as it is written by hand, such as a chip or a link would add. */
 export function termText(field: string, op: Operator, value: string): string {
-  return `${field}${op}${/[\s,"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value}`
+  return `${/\s/.test(field) ? `"${field}"` : field}${op}${/[\s,"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value}`
 }
 
 /** @param now ms since the epoch: what ages are counted from */
@@ -108,7 +115,10 @@ function compileTerm<T>(term: Term, target: FilterTarget<T>, compiling: Compilin
 
 function positive<T>(term: Term, target: FilterTarget<T>, compiling: Compiling): Test<T> {
   const { fields, labels, words } = target
-  if (term.kind === 'word') return (row) => words(row).toLowerCase().includes(term.text)
+  if (term.kind === 'word') {
+    const why = wordFault(term)
+    return why === undefined ? (row) => words(row).toLowerCase().includes(term.text) : fault(compiling, why)
+  }
   if (term.values.length === 0) return fault(compiling, `${term.source} lacks a value`)
   const known = fieldOf(target, term.field)
   if (!known && !labels) {

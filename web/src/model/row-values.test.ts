@@ -264,6 +264,16 @@ describe('rowsQuestion', () => {
       where: ['cpuCores<=1'],
     })
   })
+  it.each([
+    ['"as of">10', /^asOf>10 is left out: when a row was read is no column that can be asked for/],
+    ['as of>10', /^asOf>10 is left out: when a row was read is no column/],
+    ['"no such">10', /^"no such">10 is left out: no such is no column here; the \? in the box lists them$/],
+    ['"no such":a', /^"no such":a is left out: no such is no column here/],
+    ['capacity > 10', /^> has no column before it/],
+  ])('asks nothing of %s, and says why', (text, why) => {
+    expect(ask(text).faults).toEqual([expect.stringMatching(why)])
+    expect(ask(text).question.where).toBeUndefined()
+  })
   it.each(['owner>me', 'capacity>many', 'phase:', 'owner:"a b"', 'phsae:Bound'])(
     'leaves out what cannot be asked, and says so: %s',
     (text) => expect(ask(text).faults).toHaveLength(1),

@@ -10,7 +10,7 @@ import type {
 } from '../contract.ts'
 import { lineOf, momentOf, nearest } from '../contract.ts'
 import { hasFailedSince } from './current.ts'
-import { parseFilter, type Term, type Value } from './filter.ts'
+import { parseFilter, type Term, type Value, wordFault } from './filter.ts'
 import { formatBytes, formatCores, formatSpan } from './format.ts'
 
 export type Scalar = string | number | boolean | null
@@ -341,9 +341,11 @@ export function rowsQuestion(
   const where: string[] = []
   const labels: string[] = []
   let namespace: string | undefined
-  for (const term of parseFilter(byName(text, columns))) {
+  for (const term of parseFilter(byName(text, [...columns, readAt]))) {
     if (term.kind === 'word') {
-      if (term.not) where.push(`*!~${term.text}`)
+      const why = wordFault(term)
+      if (why !== undefined) faults.push(why)
+      else if (term.not) where.push(`*!~${term.text}`)
       else words.push(term.text)
       continue
     }
@@ -366,9 +368,11 @@ export function rowsQuestion(
   }
 }
 const mostTerms = 10
+/** A column of lists over many clusters; it is of the cluster, not of the row, and the hub is not asked for it. */
+const readAt = { name: 'asOf', label: 'As of' }
 
 /** Headings of several words, with or without quotes, as the names of their columns. */
-function byName(text: string, columns: readonly ColumnView[]): string {
+function byName(text: string, columns: readonly Pick<ColumnView, 'name' | 'label'>[]): string {
   let named = text
   for (const { name, label } of columns) {
     if (!label.includes(' ')) continue
@@ -405,10 +409,14 @@ function askTerm(term: Extract<Term, { kind: 'field' }>, columns: readonly Colum
     (['name', 'namespace', 'cluster'].includes(term.field) ? { ...builtIn, name: term.field } : undefined)
   const [value] = term.values
   if (value === undefined) return left('it lacks a value')
+  if (!column && term.field === readAt.name)
+    return left(
+      'when a row was read is no column that can be asked for; the state of its cluster says whether it is old',
+    )
   if (!column) {
     const meant = nearest(term.field, ['name', 'namespace', ...columns.map(({ name }) => name)])
     if (meant !== undefined) return left(`${term.field} is no column here; did you mean ${meant}?`)
-    return labelTerm(term) ?? left(`${term.field} is no column here`)
+    return labelTerm(term) ?? left(`${term.field} is no column here; the ? in the box lists them`)
   }
   const plain = term.op === ':' ? '=' : term.op
   const sign = term.not ? (opposite[plain] ?? plain) : plain
