@@ -32,9 +32,16 @@ export class Items {
 
 /** What `JSON.stringify` would make of the whole, a little at a time. Parts are made in the order in which they stand. */
 export function* jsonPieces(value: unknown): Generator<string> {
-  if (value instanceof Items) yield* enclosed('[', value.made, jsonPieces, ']')
-  else if (value instanceof Members) yield* enclosed('{', value.made, memberPieces, '}')
-  else yield JSON.stringify(value)
+  const made = piecesOf(value)
+  if (typeof made === 'string') yield made
+  else yield* made
+}
+
+/** Of most values one text: a generator for each of them would be most of the work. */
+function piecesOf(value: unknown): string | Iterable<string> {
+  if (value instanceof Items) return enclosed('[', value.made, piecesOf, ']')
+  if (value instanceof Members) return enclosed('{', value.made, memberPieces, '}')
+  return JSON.stringify(value)
 }
 
 /** Pieces are put together to about so many letters: a text of very many pieces is slow to write. */
@@ -55,15 +62,20 @@ export function* jsonText(value: unknown): Steps<string> {
   return `${parts.join('')}${part}`
 }
 
-function* memberPieces([name, value]: Member): Generator<string> {
-  yield `${JSON.stringify(name)}:`
-  yield* jsonPieces(value)
+function memberPieces([name, value]: Member): string | Iterable<string> {
+  const made = piecesOf(value)
+  return typeof made === 'string' ? `${JSON.stringify(name)}:${made}` : begun(`${JSON.stringify(name)}:`, made)
+}
+
+function* begun(first: string, rest: Iterable<string>): Generator<string> {
+  yield first
+  yield* rest
 }
 
 function* enclosed<T>(
   first: string,
   all: Iterable<T | undefined>,
-  pieces: (one: T) => Iterable<string>,
+  pieces: (one: T) => string | Iterable<string>,
   last: string,
 ): Generator<string> {
   yield first
@@ -73,8 +85,9 @@ function* enclosed<T>(
       yield ''
       continue
     }
-    yield comma
-    yield* pieces(one)
+    const made = pieces(one)
+    if (typeof made === 'string') yield `${comma}${made}`
+    else yield* begun(comma, made)
     comma = ','
   }
   yield last

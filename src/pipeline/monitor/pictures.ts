@@ -97,7 +97,8 @@ export class Pictures {
       for (const pods of all.values()) yield* pods
       return
     }
-    const table = cluster.tables.get('pods')?.rows
+    // Labels are made for each look: where no filter asks for them, of no pod.
+    const table = (seen.looksAt?.labels ?? true) ? cluster.tables.get('pods')?.rows : undefined
     for (const { name: namespace } of view.visible(cluster, 'namespace'))
       for (const pod of all.get(namespace) ?? []) {
         const { name } = pod

@@ -39,6 +39,18 @@ export interface Position {
   readonly followed: readonly Followed[]
 }
 
+/** The newest snapshots, and what of them is new to a stream. */
+interface News {
+  readonly all: readonly Frame[]
+  readonly news: readonly Frame[]
+}
+
+/** What leads to a position. */
+interface Led {
+  readonly position: Position
+  readonly frames: readonly Frame[]
+}
+
 /** All streams that are about the same with the same rights. What they are told is made once in a tick, however many they are. */
 export class StreamGroup {
   readonly topic: Topic
@@ -79,9 +91,18 @@ export class StreamGroup {
     return this.#clusters
   }
 
-  /** The newest whole snapshots. @param told those that a stream was sent before @returns what of them is new to it */
-  *news(told: readonly Frame[]): Steps<{ readonly all: readonly Frame[]; readonly news: readonly Frame[] }> {
+  /** The newest whole snapshots. @param told those that a stream was sent before */
+  *news(told: readonly Frame[]): Steps<News> {
     if (this.#snapshotsAt !== this.#tick) yield* this.#renewSnapshots()
+    return this.#newsSince(told)
+  }
+
+  /** The same; undefined: they have to be made first. */
+  knownNews(told: readonly Frame[]): News | undefined {
+    return this.#snapshotsAt === this.#tick ? this.#newsSince(told) : undefined
+  }
+
+  #newsSince(told: readonly Frame[]): News {
     const all = this.#snapshots
     let news = told === all ? [] : this.#news.get(told)
     if (!news) {
@@ -97,15 +118,18 @@ export class StreamGroup {
    * @param position undefined: the stream holds nothing
    * @param resumeFrom the tick of what a client that comes back holds already
    */
-  *steps(
-    position: Position | undefined,
-    resumeFrom?: number,
-  ): Steps<{ readonly position: Position; readonly frames: readonly Frame[] }> {
+  *steps(position: Position | undefined, resumeFrom?: number): Steps<Led> {
     if (this.#position.tick !== this.#tick) yield* this.#renewPosition()
     const known = resumeFrom === undefined ? this.#steps.get(position) : undefined
     const frames = known ?? this.#framesOf(yield* this.#bodiesAfter(position, resumeFrom))
     if (resumeFrom === undefined) this.#steps.set(position, frames)
     return { position: this.#position, frames }
+  }
+
+  /** The same; undefined: it has to be made first. */
+  knownSteps(position: Position | undefined): Led | undefined {
+    const frames = this.#position.tick === this.#tick ? this.#steps.get(position) : undefined
+    return frames && { position: this.#position, frames }
   }
 
   *#renewPosition(): Steps<void> {

@@ -58,6 +58,10 @@ interface Stream {
 
 const NOTHING: readonly Frame[] = []
 
+/** What takes longer is sent in steps. */
+const FEW_FRAMES = 4
+/** Streams of which each takes some µs. */
+const SERVED_AT_ONCE = 16
 const BEAT_MS = seconds(15)
 /** Of all streams that may be open, those of one user at most. */
 const CALLER_SHARE = 0.25
@@ -126,7 +130,7 @@ export class StreamHub implements AsyncDisposable {
   *#begin(stream: Stream): Steps<void> {
     if (!this.#streams.has(stream)) return
     const { tenancy, state } = this.#options
-    yield* this.#serve(stream, tenancy.viewOf(stream.caller, state.clusters()))
+    if (this.#renew(stream, tenancy.viewOf(stream.caller, state.clusters()))) yield* this.#serve(stream)
   }
 
   *#tellAll(): Steps<ReadonlySet<string>> {
@@ -137,6 +141,8 @@ export class StreamHub implements AsyncDisposable {
     // By user; undefined: any administrator.
     const views = new Map<string | undefined, AccessView>()
     const looked = new Set<string>()
+    const seen = new Set<StreamGroup>()
+    let served = 0
     for (const stream of this.#streams) {
       if (stream.caller.expiresAt <= now) {
         this.#end(stream, 'token expired')
@@ -145,8 +151,16 @@ export class StreamHub implements AsyncDisposable {
       const who = stream.caller.isAdmin ? undefined : stream.caller.userId
       const view = views.get(who) ?? tenancy.viewOf(stream.caller, clusters)
       views.set(who, view)
-      for (const cluster of yield* this.#serve(stream, view)) if (cluster) looked.add(cluster.name)
-      yield
+      const shown = this.#renew(stream, view)
+      if (!shown) continue
+      const { group } = stream
+      if (!seen.has(group)) for (const cluster of shown) if (cluster) looked.add(cluster.name)
+      seen.add(group)
+      const frames = this.#atHand(stream)
+      if (frames) for (const frame of frames) this.#send(stream, frame)
+      else yield* this.#serve(stream)
+      served += 1
+      if (served % SERVED_AT_ONCE === 0) yield
     }
     if (Math.abs(now - this.#beatAt) >= BEAT_MS) yield* this.#beat(now)
     return looked
@@ -158,17 +172,33 @@ export class StreamHub implements AsyncDisposable {
     await this.#last
   }
 
-  *#serve(stream: Stream, view: AccessView): Steps<readonly (ClusterState | undefined)[]> {
+  /** @returns the clusters that it is about; undefined: it ended, as there are none any more */
+  #renew(stream: Stream, view: AccessView): readonly (ClusterState | undefined)[] | undefined {
     if (stream.group.fingerprint !== view.fingerprint) this.#enter(stream, view)
-    const { group } = stream
-    const clusters = group.renew(view, this.#tick, this.#options.clock.now())
-    if (!clusters) {
-      this.#end(stream, 'access changed')
-      return []
+    const clusters = stream.group.renew(view, this.#tick, this.#options.clock.now())
+    if (!clusters) this.#end(stream, 'access changed')
+    return clusters
+  }
+
+  /** The few frames that are new to it, where nothing has to be made: thousands are told the same. */
+  #atHand(stream: Stream): readonly Frame[] | undefined {
+    const { group, protocol, client, position, resumeFrom } = stream
+    if (protocol === 1) {
+      const known = group.knownNews(stream.told)
+      if (!known || known.news.length > FEW_FRAMES) return undefined
+      stream.told = known.all
+      return known.news
     }
+    if (client.isBehind || resumeFrom !== undefined) return undefined
+    const known = group.knownSteps(position)
+    if (!known || known.frames.length > FEW_FRAMES) return undefined
+    stream.position = known.position
+    return known.frames
+  }
+
+  *#serve(stream: Stream): Steps<void> {
     if (stream.protocol === 2) yield* this.#serveDifferences(stream)
     else yield* this.#serveSnapshots(stream)
-    return clusters
   }
 
   *#serveSnapshots(stream: Stream): Steps<void> {
