@@ -8,10 +8,11 @@ const ofSpeed = 'src/pipeline/expression/{bounds,fuzz,section-11}.test.ts'
 const ofSeconds = 'test/journeys/{siege,page-hang,page-scale,demo}.test.ts'
 
 /**
- * Files at once: half of their time they wait for servers to start, for looks and leases to pass. Two cores are half idle with three.
+ * Files at once: most of their time they wait for servers to start, for looks and leases to pass. Two cores are half idle with three
+ * of them, an eighth with six.
  * Journeys and units share them: the first small units begin where the last long journeys leave the processors idle.
  */
-const atOnce = 6
+const atOnce = 8
 
 // How long a whole journey may take on a busy machine: longer than each wait in it, which says better what did not come.
 const slow = { testTimeout: 180_000, hookTimeout: 180_000 }

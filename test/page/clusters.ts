@@ -345,7 +345,7 @@ export function demoFleet(now: number): readonly Cluster[] {
       requested: 0.93,
       mode: 'push',
       source: 'pull',
-      rounds: 60,
+      rounds: 20,
       agent: anAgent(now, { connected: false, since: now - 12 * minute, reason: 'the stream broke off' }),
       version: '4.14.30',
     }),
