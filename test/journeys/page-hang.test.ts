@@ -120,7 +120,8 @@ describe.skipIf(noBrowser !== undefined).each([
     })
     expect(saidAfterMs).toBeLessThan(3000)
   }
-  const title = 'is named on the page within three seconds, with everything faded, and heard again as soon as it goes on'
+  const title =
+    'is named on the page within three seconds, with everything faded, and heard again as soon as it goes on'
   it.skipIf(missing !== undefined)(title, { tags: [...again] }, () => named(1500 + 1000 * Math.random()))
   it.skipIf(missing !== undefined).each(waits)(`${title}, %d ms after it was`, { tags: ['long'] }, named)
 
