@@ -288,6 +288,7 @@ describe('a member on our stream', () => {
       await inTime(() => allAre(/^Unknown ManagedClusterStreamLost/))
       await passes(seconds(50), seconds(5))
       expect(await tainted()).toBe(0)
+      await passes(seconds(20), seconds(1))
       await inTime(async () => expect(await tainted()).toBe(3))
     })
 
