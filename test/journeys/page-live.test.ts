@@ -176,6 +176,28 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     expect(times.toSorted((one, other) => one - other)[14]).toBeLessThan(1000)
   })
 
+  it('are one number above the table and in the heading, as new as the stream tells it, however few of them are loaded', async () => {
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, at) => row(`row-${String(at).padStart(4, '0')}`, 9))
+    await hub.put(west(many(2400)))
+    // Whoever would have to ask for it is to wait; what the stream tells is not.
+    hub.gateway.only = /\/(types|rows)\/pvc(\?|$)/
+    const page = await visits.visit(`${base}/types/pvc?view=rows`)
+    const numbers = () =>
+      page
+        .locator('.status-line, .count')
+        .evaluateAll((all) => all.map((one) => /[\d,]+ rows/.exec(one.innerText)?.[0]))
+    await expect.poll(numbers, patient).toEqual(['2,400 rows', '2,400 rows'])
+    await page.getByText('loaded, more as you scroll').waitFor()
+    hub.gateway.hold = true
+    try {
+      await hub.put(west(many(2399)))
+      await expect.poll(numbers, patient).toEqual(['2,399 rows', '2,399 rows'])
+    } finally {
+      hub.gateway.hold = false
+    }
+  })
+
   it('reach every tab over one stream', async () => {
     const page = await visits.visit(`${base}/types/pvc?view=rows`)
     const other = await page.context().newPage()
@@ -251,6 +273,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const page = await visits.visit(`${base}${place}`)
       await live(page).waitFor()
       await page.locator('h1').first().waitFor()
+      await page.locator('.skeleton').waitFor({ state: 'detached' })
       for (const code of ['store_unavailable', 'no_answer']) {
         Object.assign(hub.gateway, {
           refuse: { status: 503, code, error: 'not now', retryAfterSeconds: 5 },
@@ -288,7 +311,10 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       }),
     )
     const pages = [page, ...others]
-    for (const one of pages) await live(one).waitFor()
+    for (const one of pages) {
+      await live(one).waitFor()
+      await one.locator('.skeleton').first().waitFor({ state: 'detached' })
+    }
     await page.context().setOffline(true)
     try {
       for (const one of pages) {
