@@ -394,6 +394,18 @@ export const faults: readonly Fault[] = [
     '(word === node || nodes?.has(word)) && isHidden(word)',
     'word === node && isHidden(word)',
   ),
+  core(
+    'an event of inventory is told as any other',
+    'event-access-view.ts',
+    "kind?.startsWith('Kollect') ?? false",
+    "kind === 'Kollect'",
+  ),
+  core(
+    'an event of inventory names a hidden namespace that no target is about any more',
+    'event-access-view.ts',
+    "word.split('/').some(isHiddenPlace)",
+    'word.length < 0',
+  ),
   typed(
     'an event that is withheld in part is told whole',
     `${api}/seen-rows.ts`,

@@ -503,6 +503,7 @@ function aboutOne<T extends { type: string; name: string; namespace: string; val
 const objectKinds = [
   ...['Pod', 'Pod', 'Node', 'Node', 'Deployment', 'ReplicaSet', 'Job', 'PersistentVolumeClaim', 'Service', 'Widget'],
   ...['PersistentVolume', 'ClusterServiceVersion', 'ClusterOperator', 'Namespace'],
+  ...['KollectTarget', 'KollectInventory', 'KollectClusterTarget'],
 ]
 
 /** Values of every sort of column; what names a node names one that is there, or is not. */
@@ -519,7 +520,7 @@ function aResourceRow(
     if (isEvent && name === 'object')
       return chance.one([...objectKinds.map((one) => `${one}/${chance.one(names)}`), null])
     if (isEvent && name === 'message')
-      return `${mark} was assigned to ${chance.one([...[...nodes, ...known.map((one) => `${one}/x`)].filter((word) => /^[\w.-]+(\/x)?$/.test(word)), 'somewhere'])}`
+      return `${mark} was assigned to ${chance.one([...nodes, ...known.flatMap((one) => [one, `${one}/x`, `x/${one}/x`]), 'somewhere'].filter((word) => /^[\w./-]+$/.test(word)))}`
     if (tells === 'namespaces') return chance.often(0.1) ? null : chance.some(known, 3, 1).join(', ')
     if (tells === 'object') return chance.one([`${chance.one(known)}/${chance.one(names)}`, 'app-1'])
     if (refersTo === 'node') return chance.one([...nodes, ...names.slice(0, 3), null])

@@ -61,9 +61,13 @@ function owns(userId: string, cluster: ClusterState, namespace: string): boolean
   return owner === undefined ? namespace.startsWith(`${TENANTS}${userId}-`) : owner === userId
 }
 
-/** `namespace/name` of what is measured of a cluster. */
-const measuredOf = (cluster: ClusterState): readonly (readonly [namespace: string, name: string])[] =>
-  [...(cluster.tables.get('pod-usage')?.rows.rows() ?? [])].map(({ namespace, name }) => [namespace, name])
+type Place = readonly [namespace: string, name: string]
+const placesIn = (cluster: ClusterState, source: string): readonly Place[] =>
+  [...(cluster.tables.get(source)?.rows.rows() ?? [])].map(({ namespace, name }) => [namespace, name])
+/** What is measured of a cluster. */
+const measuredOf = (cluster: ClusterState) => placesIn(cluster, 'pod-usage')
+/** Pods, measured or not. */
+const countedOf = (cluster: ClusterState) => [...measuredOf(cluster), ...placesIn(cluster, 'pods')]
 
 class Differs extends Error {}
 
@@ -103,11 +107,12 @@ async function compareUser(url: string, clusters: readonly ClusterState[], userI
         `${what} for ${userId ?? 'an administrator'}: ${JSON.stringify(actual)}, must be ${JSON.stringify(expected)}`,
       )
   }
-  const shownIn = (cluster: ClusterState) =>
-    measuredOf(cluster)
+  const shownOf = (cluster: ClusterState, places: readonly Place[]) =>
+    places
       .filter(([namespace]) => isAdmin || owns(userId, cluster, namespace))
       .map((place) => place.join('/'))
       .sort()
+  const shownIn = (cluster: ClusterState) => shownOf(cluster, measuredOf(cluster))
   const keysOf = (pods: readonly { namespace: string; name: string }[]) =>
     pods.map(({ namespace, name }) => `${namespace}/${name}`).sort()
   const isThere = (cluster: ClusterState) =>
@@ -125,7 +130,9 @@ async function compareUser(url: string, clusters: readonly ClusterState[], userI
   is(
     'pods in total',
     total.pods,
-    expected.reduce((sum, [, pods]) => sum + pods.length, 0),
+    clusters
+      .filter(isThere)
+      .reduce((sum, cluster) => sum + new Set(shownOf(cluster, countedOf(cluster))).size, 0),
   )
   is('nodes in total', total.nodes === null, !isAdmin)
   is(

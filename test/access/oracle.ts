@@ -760,7 +760,8 @@ export class Eyes {
         if (!passes({ names: [row], namespaces: [namespace], labels, fields: values })) return false
         return showsObject(values.object, namespace)
       },
-      withholds: ({ values: { object, node, message } }) => {
+      withholds: (event) => {
+        const { object, node, message } = event.values
         const isHidden = (one: string) => !this.showsNode(cluster, one)
         const known = [...(cluster.parts.node?.items.keys() ?? []), ...(typeof node === 'string' ? [node] : [])]
         const words = String(message).split(' ')
@@ -768,10 +769,22 @@ export class Eyes {
         const namesPlace = places.some(
           (place) => words.some((word) => word.startsWith(`${place}/`)) && !this.showsNamespace(cluster, place),
         )
+        const targets = { source: 'kollecttargets', column: 'about', withCluster: true } as const
+        const namesHidden = places.some(
+          (place) => words.some((word) => word.split('/').includes(place)) && !this.showsNamespace(cluster, place),
+        )
+        const isOfHidden =
+          String(object).startsWith('Kollect') &&
+          typeof message === 'string' &&
+          !this.isWholeType(cluster, 'namespaces') &&
+          (namesHidden || this.#told(cluster, targets, message, event) !== message)
         const isOther = !['Pod/', 'Node/'].some((kind) => String(object).startsWith(kind))
         return [
           ...(typeof node === 'string' && isHidden(node) ? ['node'] : []),
-          ...((isOther && !areAllPods) || namesPlace || known.some((one) => words.includes(one) && isHidden(one))
+          ...((isOther && !areAllPods) ||
+          isOfHidden ||
+          namesPlace ||
+          known.some((one) => words.includes(one) && isHidden(one))
             ? ['message']
             : []),
         ]

@@ -17,6 +17,13 @@ const known = cluster('c1', {
   node: [node('n1', { zone: 'x' }), node('n2')],
   namespace: [namespace('app'), namespace('bank')],
 })
+const targets = Table.of(
+  ['about'],
+  [
+    { namespace: 'app', name: 'both:KollectTarget', labels: {}, values: { about: 'app' } },
+    { namespace: 'shop', name: 'sel:KollectTarget', labels: {}, values: { about: 'app, bank' } },
+  ],
+)
 const c1 = {
   ...known,
   tables: new Map([
@@ -25,6 +32,14 @@ const c1 = {
       {
         ...{ source: 'pods', hash: '', durationMs: 0, outcome: 'complete', code: '', message: '', attemptedAt: 0 },
         ...{ freshness: at, rows: podRows, aggregations: {}, truncated: false, errors: [], errorCount: 0, reports: [] },
+      },
+    ],
+    [
+      'kollecttargets',
+      {
+        ...{ source: 'kollecttargets', hash: '', durationMs: 0, outcome: 'complete', code: '', message: '' },
+        ...{ attemptedAt: 0, freshness: at, rows: targets, aggregations: {}, truncated: false, errors: [] },
+        ...{ errorCount: 0, reports: [] },
       },
     ],
   ]),
@@ -160,6 +175,22 @@ describe('an event that is shown does not say', () => {
     // One that is gone is hidden by its name as well.
     expect(on('n3', 'it was "n3".')).toEqual(['node', 'message'])
     expect(on('n2', 'it happened')).toEqual(['node'])
+  })
+
+  it.each([
+    ['ScopeNamespaceDenied', 'the scope clip does not allow the namespace bank'],
+    ['InvalidSink', 'both would be written to gx/third/bank/all.yaml'],
+    ['SomethingNew', 'bank: it is so'],
+  ])('what is said of objects of inventory in words that name a hidden namespace: %s', async (reason, message) => {
+    const { view } = await viewWith(all('pods'), only('namespaces', { names: { allowed: ['app', 'shop'] } }))
+    for (const kind of ['KollectTarget', 'KollectInventory', 'KollectDatabaseSink', 'KollectThatIsNew'])
+      expect(view.withholds?.(event(`${kind}/both`, {}, { reason, message }))).toEqual(['message'])
+    const free = event('KollectTarget/both', {}, { reason, message: 'the scope clip does not allow it in app' })
+    expect(view.withholds?.(free)).toEqual([])
+    // Whatever it says: a target there is about a namespace that is not shown.
+    expect(view.withholds?.({ ...free, namespace: 'shop' })).toEqual(['message'])
+    const { view: whole } = await viewWith(all('pods'), all('namespaces'))
+    expect(whole.withholds?.(event('KollectTarget/both', {}, { reason, message })) ?? []).toEqual([])
   })
 
   it('which pods were made, to whom not all pods are shown', async () => {

@@ -1,6 +1,7 @@
-import type { ClusterState } from '#model'
-import { filtersOf, hiddenResource, isNamed, whyRowHidden } from './resource-access-view.ts'
+import type { ClusterState, NamedElsewhere } from '#model'
+import { filtersOf, hiddenResource, isNamed, saidBy, whyRowHidden } from './resource-access-view.ts'
 import { filterFor, type RowRules, showsNamespace, whyNodeHidden } from './row-filter.ts'
+import { toldOf } from './told-namespaces.ts'
 import { showsAggregation, type Why, whyHidden } from './type-filter.ts'
 import type { ObjectsOfEvents, RowItem, RowsAccessView, StandardResource } from './types.ts'
 
@@ -118,6 +119,7 @@ export function eventsAccessView(rules: RowRules, cluster: ClusterState, resourc
     basis: [
       ...[cluster.connection?.labels, !namespaces.isOpen && namespace?.items, !nodes.isOpen && node?.items],
       ...(isComparing ? about.map(({ rows }) => cluster.tables.get(rows)?.rows) : []),
+      ...(namespaces.isOpen ? [] : saidBy(cluster, TARGETS)),
     ],
   }
 }
@@ -140,9 +142,16 @@ function knownOf(
 /** What separates words in a message; names hold none of it. */
 const BETWEEN_WORDS = /[\s"'`,;=()[\]{}]+/
 
+/** Objects of inventory speak of whatever their targets choose, in words that have no form: of those of the namespace, and of the cluster. */
+const TARGETS = 'kollecttargets'
+const ofTargets: NamedElsewhere = { source: TARGETS, column: 'about', withCluster: true }
+const isOfInventory = (kind: string | undefined): boolean => kind?.startsWith('Kollect') ?? false
+
 /**
  * What a row that is shown does not say: the name of a hidden node, a message that names one or what is in a hidden namespace
- * (`namespace/name`), and, where not all pods are shown, what is said of anything else, such as which pods it made.
+ * (`namespace/name`), and, where not all pods are shown, what is said of anything else, such as which pods it made. What is said of an
+ * object of inventory, for whatever reason, it says only where all namespaces are shown that targets there may be about, and where no
+ * word is the name of a hidden one.
  */
 function withheldOf(rules: RowRules, cluster: ClusterState, item: RowItem): readonly string[] {
   const { node, message } = item.values
@@ -155,9 +164,16 @@ function withheldOf(rules: RowRules, cluster: ClusterState, item: RowItem): read
   const places = cluster.parts.namespace?.items
   const isHiddenPlace = (name: string) => places?.has(name) === true && !showsNamespace(rules, cluster, name)
   const namesPlace = words.some((word) => word.includes('/') && isHiddenPlace(word.slice(0, word.indexOf('/'))))
+  const isOfHidden =
+    isOfInventory(kind) &&
+    !filterFor(rules, 'namespaces').isOpen &&
+    typeof message === 'string' &&
+    (toldOf(rules, cluster, ofTargets, message, { namespace: item.namespace ?? '', value: () => undefined }) !==
+      message ||
+      words.some((word) => word.split('/').some(isHiddenPlace)))
   const namesNode = words.some((word) => (word === node || nodes?.has(word)) && isHidden(word))
   return [
     ...(typeof node === 'string' && isHidden(node) ? ['node'] : []),
-    ...(isOfPods || namesNode || namesPlace ? ['message'] : []),
+    ...(isOfPods || namesNode || namesPlace || isOfHidden ? ['message'] : []),
   ]
 }

@@ -145,7 +145,7 @@ export function resourceAccessView(rules: RowRules, cluster: ClusterState, resou
 }
 
 /** What a decision hangs on where a table says what rows are about: whether it is all there, too. */
-function saidBy({ tables }: ClusterState, source: SourceId): readonly unknown[] {
+export function saidBy({ tables }: ClusterState, source: SourceId): readonly unknown[] {
   const state = tables.get(source)
   return [state?.rows, state && !state.truncated && state.freshness !== null]
 }

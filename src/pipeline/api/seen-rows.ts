@@ -159,7 +159,8 @@ class Decision {
     const withheld = this.#fields.map(() => new Set<number>())
     for (let row = 0; row < sizeOf(chunk); row++) {
       const values = Object.fromEntries(this.#fields.map((field, at) => [field, columns[at]?.at(row) ?? null]))
-      for (const field of withholds({ name: '', values })) withheld[this.#fields.indexOf(field)]?.add(row)
+      const namespace = chunk.keys.namespaces.at(row)
+      for (const field of withholds({ name: '', namespace, values })) withheld[this.#fields.indexOf(field)]?.add(row)
     }
     if (withheld.every(({ size }) => size === 0)) return chunk
     const left = columns.map((column, at) => {

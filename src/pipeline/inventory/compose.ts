@@ -10,6 +10,8 @@ export interface Composition {
   readonly targets: readonly TargetKey[]
   /** only rows of objects in these namespaces; absent: of all */
   readonly namespaces?: ReadonlySet<string>
+  /** chosen by what cannot be followed now: what it does not take may still be of it */
+  readonly isDoubtful?: boolean
   /** of an object that several targets chose only the first row, in canonical order */
   readonly onceEach: boolean
 }
@@ -40,6 +42,8 @@ export interface Snapshot {
   readonly waitsFor: readonly TargetKey[]
   /** something is in the way of one of them; else they are being read */
   readonly isHindered: boolean
+  /** every list was read to its end since this process started: what keeps it from being complete are single objects, or came later */
+  readonly isRead: boolean
   readonly itemCount: number
   /** SHA-256 over the hashes of the rows in canonical order: equal for equal rows, made when it is first asked for */
   readonly checksum: string
@@ -54,16 +58,19 @@ export interface Snapshot {
 export function compose(store: RowStore, composition: Composition): Snapshot {
   const lists: (readonly PackedRow[])[] = []
   const waitsFor: TargetKey[] = []
-  let isHindered = false
+  let isHindered = composition.isDoubtful === true
+  let isRead = true
   for (const key of composition.targets) {
     const state = store.state(key)
     if (state.kind === 'rows') {
       lists.push(state.rows)
       isHindered ||= state.isHindered
     }
-    if (state.kind === 'unknown' || (state.kind === 'rows' && !state.isComplete)) waitsFor.push(key)
+    if (state.kind === 'unknown' || (state.kind === 'rows' && !state.isRead)) isRead = false
+    const isLacking = state.kind === 'unknown' || (state.kind === 'rows' && !state.isComplete)
+    if (isLacking || composition.isDoubtful) waitsFor.push(key)
   }
-  return new ComposedSnapshot(store.sequence, composition, lists, { waitsFor, isHindered })
+  return new ComposedSnapshot(store.sequence, composition, lists, { waitsFor, isHindered, isRead })
 }
 
 class ComposedSnapshot implements Snapshot {
@@ -71,6 +78,7 @@ class ComposedSnapshot implements Snapshot {
   readonly composition: string
   readonly waitsFor: readonly TargetKey[]
   readonly isHindered: boolean
+  readonly isRead: boolean
   readonly #of: Composition
   readonly #lists: readonly (readonly PackedRow[])[]
   #summary: { readonly itemCount: number; readonly checksum: string } | undefined
@@ -80,12 +88,13 @@ class ComposedSnapshot implements Snapshot {
     sequence: number,
     of: Composition,
     lists: readonly (readonly PackedRow[])[],
-    { waitsFor, isHindered }: Pick<Snapshot, 'waitsFor' | 'isHindered'>,
+    { waitsFor, isHindered, isRead }: Pick<Snapshot, 'waitsFor' | 'isHindered' | 'isRead'>,
   ) {
     this.sequence = sequence
     this.composition = compositionText(of)
     this.waitsFor = waitsFor
     this.isHindered = isHindered
+    this.isRead = isRead
     this.#of = of
     this.#lists = lists
   }

@@ -1,4 +1,4 @@
-import { Informer, type ObjectSource } from '#controller'
+import { CAUGHT_UP_MS, Informer, type ObjectSource } from '#controller'
 import {
   type Kind,
   type KollectClusterInventory,
@@ -66,6 +66,20 @@ type Resources = typeof inventoryResources
 export type InventoryInformers = {
   readonly [K in keyof Resources]: Resources[K] extends Resource<infer T extends KubeObject> ? Informer<T> : never
 } & { readonly namespaces: Informer<KubeObject> }
+
+/**
+ * What of these is not followed, or was not until a moment ago, a sentence; undefined: all is known as it is. What takes rows away waits
+ * for that.
+ */
+export function unfollowedOf(
+  informers: readonly Pick<Informer<KubeObject>, 'name' | 'isCurrent'>[],
+): string | undefined {
+  const names = [...new Set(informers.filter(({ isCurrent }) => !isCurrent).map(({ name }) => name))]
+  return names.length === 0 ? undefined : `${names.join(', ')} cannot be followed`
+}
+
+/** After so long what is not followed is looked at again, ms. */
+export const FOLLOWED_AGAIN_MS = CAUGHT_UP_MS + 100
 
 /** Namespaces can only be read one by one without rights on the cluster. */
 const READ_NAMESPACES_EVERY_MS = seconds(15)

@@ -26,8 +26,9 @@ export interface TargetRows {
    * Whether all that the target chooses stands in its rows: its lists were read to their end, its watches live, nothing was refused. While
    * one target of an inventory says no, sinks delete nothing.
    * @param isHindered something is in the way; else what is not complete is being read
+   * @param isRead all of its lists were read to their end once, whatever came of single objects; that stays so
    */
-  setComplete(isComplete: boolean, isHindered?: boolean): void
+  setComplete(isComplete: boolean, isHindered?: boolean, isRead?: boolean): void
   /** Takes the target away with its rows: it is deleted, suspended by a scope, or chooses nothing any more. */
   drop(): void
 }

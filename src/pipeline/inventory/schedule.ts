@@ -17,7 +17,7 @@ import type { SinkErrorClass } from '#sinks'
  * 4. After a failure it is tried again: within 10 s first, then ever later, at most 5 min; what somebody has to mend, each hour, and
  *    with other content as after other failures, since that may be the mend.
  * 5. What waits for its deletions is given again when they may be made, or as soon as there is other content.
- * 6. Nothing is exported before there is a complete snapshot, and an incomplete one never makes the sink current.
+ * 6. Nothing is exported before every list was read to its end, and an incomplete one never makes the sink current.
  */
 
 /** How often a binding may write. */

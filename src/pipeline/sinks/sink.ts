@@ -104,6 +104,12 @@ export interface Sink extends AsyncDisposable {
    */
   deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt>
   /**
+   * Says that the writer of an inventory lives, whatever comes of its deliveries: else others may count it as gone and delete what it
+   * wrote. Absent where nobody waits for it.
+   * @throws SinkError
+   */
+  alive?(writing: Writing, epoch: bigint, signal: AbortSignal): Promise<void>
+  /**
    * Takes away what was written for an inventory that is no more, and nothing else.
    * @throws SinkError; with `retryAfterMs` where nothing is wrong, and it has to wait
    */

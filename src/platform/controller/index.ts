@@ -17,6 +17,7 @@ export {
   type Trigger,
 } from './controller.ts'
 export {
+  CAUGHT_UP_MS,
   changesSpec,
   Informer,
   type InformerOptions,

@@ -61,6 +61,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   readonly #seen: string[] = []
   /** by source: since when it is not followed, and what it was answered last */
   readonly #troubles = new Map<number, { readonly since: number; readonly error: unknown }>()
+  /** when a source was last followed again after a gap */
+  #recoveredAt = Number.NEGATIVE_INFINITY
   #loop: Promise<void> | undefined
 
   constructor(options: InformerOptions<T>) {
@@ -85,6 +87,16 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   /** Why what is known may be old, and since when, ms; undefined: every source is followed. */
   get trouble(): { readonly since: number; readonly error: unknown } | undefined {
     return [...this.#troubles.values()].sort((a, b) => a.since - b.since)[0]
+  }
+
+  /**
+   * Whether what is known is what there is, as far as a watch tells: all is followed, and was for long enough that what happened in a gap
+   * has come. What takes something away is not to be judged by anything else.
+   */
+  get isCurrent(): boolean {
+    const { clock = systemClock } = this.#options
+    const forMs = clock.now() - this.#recoveredAt
+    return this.#isSynced && this.#troubles.size === 0 && (forMs < 0 || forMs >= CAUGHT_UP_MS)
   }
 
   /** Begins to list and watch; a second call does nothing. */
@@ -184,7 +196,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   }
 
   #followed(at: number): void {
-    if (this.#troubles.delete(at)) for (const listener of this.#recoveries) listener()
+    if (!this.#troubles.delete(at)) return
+    const { clock = systemClock } = this.#options
+    this.#recoveredAt = clock.now()
+    for (const listener of this.#recoveries) listener()
   }
 
   #listAndWatch(how: Parameters<ObjectSource<T>>[0]): AsyncIterable<WatchEvent<T>> {
@@ -265,6 +280,9 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     for (const listener of this.#listeners) listener(change)
   }
 }
+
+/** What happened while nobody watched comes within this time after a watch was opened again, ms. */
+export const CAUGHT_UP_MS = seconds(5)
 
 /** A watch that breaks off goes on in a moment, as a rule. */
 const PASSING_MS = seconds(10)

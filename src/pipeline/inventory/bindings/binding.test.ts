@@ -116,6 +116,36 @@ describe('bindings of an inventory', () => {
     })
   })
 
+  it('export what is known once every list was read, though one object is bad, and delete nothing until all is known', async () => {
+    const world = new World()
+    world.follow(aPlan('one'))
+    world.rows.put([aRow('a'), aRow('b')])
+    world.rows.setComplete(true)
+    await clock.advance(1)
+    await world.run[Symbol.asyncDispose]()
+
+    // After a restart: `a` is bad, `b` changed, `c` is new.
+    const again = new World({ epoch: 2n })
+    again.places.one.held.set('west/team-a/apps', world.places.one.held.get('west/team-a/apps') as never) // of the same form
+    again.follow(aPlan('one'))
+    again.rows.put([aRow('b', 2), aRow('c')])
+    again.rows.setComplete(false, true)
+    await clock.advance(seconds(60))
+    expect(again.places.one.attempts).toBe(0)
+    again.rows.setComplete(false, true, true)
+    await clock.advance(1)
+    expect(again.places.one.taken.map(({ delivery }) => delivery.complete)).toEqual([false])
+    expect(
+      again.places.one
+        .rowsOf(WRITING)
+        .map(({ name, attributes }) => `${name}${attributes.value}`)
+        .sort(),
+    ).toEqual([...['a1', 'b2', 'c1']])
+    again.rows.setComplete(true)
+    await clock.advance(1)
+    expect(again.places.one.namesOf(WRITING)).toEqual(['b', 'c'])
+  })
+
   it('tell a sink that has the last snapshot what differs, and write 1 % for a change of 1 %', async () => {
     const world = new World()
     world.rows.put(Array.from({ length: 1000 }, (_, at) => aRow(String(at))))
@@ -544,6 +574,40 @@ describe('bindings of an inventory', () => {
     expect(
       world.places.one.taken.slice(1).every(({ delivery }) => [...(delivery.changes?.put ?? [0])].length === 0),
     ).toBe(true)
+  })
+
+  it.each(['conflict', 'terminal', 'forbidden', 'transient', undefined] as const)(
+    'tell a database each half minute that they live, whatever comes of exports and without an interval: %s',
+    async (trouble) => {
+      const world = new World()
+      world.places.one.trouble = trouble
+      world.rows.put([aRow('a')])
+      world.rows.setComplete(true)
+      world.follow(aPlan('one'))
+      await clock.advance(1)
+      const from = clock.now()
+      // A sink that fails over and over is left alone for a moment now and then.
+      for (let s = 0; s < 1200; s++) await clock.advance(seconds(1))
+      const heard = [from, ...world.places.one.heardAt.filter((at) => at > from), clock.now()]
+      expect(heard.length).toBeGreaterThan(30)
+      expect(Math.max(...heard.slice(1).map((at, i) => at - (heard[i] ?? 0)))).toBeLessThanOrEqual(seconds(45))
+    },
+  )
+
+  it('tell a database that they live while they are suspended, and no longer than they are there', async () => {
+    const world = new World()
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    world.run.follow({
+      ...{ generation: 1, composition: { targets: [TARGET], onceEach: false }, bindings: [aPlan('one')] },
+      isSuspended: true,
+    })
+    await clock.advance(seconds(95))
+    expect(world.places.one.heardAt).toHaveLength(4)
+    await world.run[Symbol.asyncDispose]()
+    await clock.advance(seconds(300))
+    expect(world.places.one.heardAt).toHaveLength(4)
   })
 
   it('owe nothing to a sink that is away while nothing changes, and the change that comes meanwhile', async () => {

@@ -37,9 +37,11 @@ export interface BindingSource {
   /** of the spec of the inventory */
   readonly generation: number
   writing(cluster: string): Writing
-  /** the latest; undefined before the first complete one */
+  /** the latest; undefined before every list was read to its end */
   snapshot(): Snapshot | undefined
   changesSince(snapshot: Snapshot, given: Given): SnapshotChanges | undefined
+  /** of the next position of a binding */
+  epochOf(binding: string): bigint
   /** Greater than all before of this binding, also those of earlier processes. @param binding its name */
   nextPosition(binding: string): Delivery['position']
   /** The sink of a binding holds a later one: the next of that binding is greater, and no other's, which may be refused for good. */
@@ -76,6 +78,11 @@ export interface Seed {
 
 /** What a sink lacks is late so long after its window: first tries and moments without a connection are over by then, ms. */
 const LATE_AFTER_MS = seconds(60)
+
+/** A sink that waits for its writers hears of this one so often, also where nothing is exported or everything fails, ms. */
+const ALIVE_EVERY_MS = seconds(30)
+/** and after so long where it did not hear it, ms */
+const ALIVE_AGAIN_MS = seconds(10)
 
 type Goal =
   | { readonly kind: 'export'; readonly sink: ReadySink }
@@ -125,10 +132,13 @@ export class Binding implements AsyncDisposable {
   #isSuspended = false
   #overtakenTimes = 0
   #removal: RemovalView = { kind: 'running' }
+  /** when the sink is told next that this writer lives */
+  #aliveAt: number
 
   constructor(plan: BindingPlan, seed: Seed | undefined, options: BindingOptions) {
     this.#options = options
     this.#plan = plan
+    this.#aliveAt = options.clock.now() + ALIVE_EVERY_MS
     this.#behindSince = seed?.behindSince
     if (seed?.exported) {
       const { checksum, at } = seed.exported
@@ -308,7 +318,9 @@ export class Binding implements AsyncDisposable {
     while (!signal.aborted) {
       const woken = this.#wake.next()
       try {
-        const waitMs = await this.#step()
+        const stepMs = await this.#step()
+        const aliveMs = await this.#sayAlive()
+        const waitMs = aliveMs === undefined ? stepMs : Math.min(stepMs ?? aliveMs, aliveMs)
         if (waitMs === undefined) await woken.promise
         else if (waitMs > 0) await this.#options.clock.sleep(waitMs, woken.signal)
       } catch (error) {
@@ -342,6 +354,27 @@ export class Binding implements AsyncDisposable {
     return 0
   }
 
+  /** At fixed times, whatever the schedule makes of failures and of its interval. @returns until the next time, ms; undefined: never */
+  async #sayAlive(): Promise<number | undefined> {
+    const { clock, pool, source } = this.#options
+    const { family, target } = this.#plan
+    if (family !== 'database' || target.kind === 'blocked' || this.#goal.kind === 'remove') return undefined
+    const leftMs = this.#aliveAt - clock.now()
+    if (leftMs > 0) return leftMs
+    const { object } = target.sink
+    const writing = source.writing(object.declaration.cluster)
+    const epoch = source.epochOf(this.name)
+    // What is wrong with the sink is said by exports.
+    const waitMs = await pool
+      .use(object, async (open, signal) => open.alive?.(writing, epoch, signal), this.#stop.signal)
+      .then(
+        () => ALIVE_EVERY_MS,
+        () => ALIVE_AGAIN_MS,
+      )
+    this.#aliveAt = clock.now() + waitMs
+    return waitMs
+  }
+
   /** Whether the sink lacks nothing of it, though it may not answer now. */
   #holds(content: Content): boolean {
     return isCurrent(this.#state, content) || this.#standing === content.checksum
@@ -371,6 +404,7 @@ export class Binding implements AsyncDisposable {
         (open, signal) => open.deliver(delivery, signal),
         this.#stop.signal,
       )
+      this.#aliveAt = clock.now() + ALIVE_EVERY_MS
     } catch (error) {
       if (sameSink(this.#known, sink)) throw error
       return // what was wrong with it may be mended in what it became

@@ -37,7 +37,7 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
   readonly #bindings = new Map<string, Binding>()
   #plan: InventoryPlan | undefined
   #snapshot: Snapshot | undefined
-  #wasComplete = false
+  #wasRead = false
   /** of bindings whose sinks held something later */
   readonly #epochs = new Map<string, bigint>()
   #sequence = 0n
@@ -54,9 +54,9 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
     return this.#plan?.generation ?? 0
   }
 
-  /** Whether there was a complete snapshot since this process started. */
-  get wasComplete(): boolean {
-    return this.#wasComplete
+  /** Whether every list was read to its end since this process started. */
+  get wasRead(): boolean {
+    return this.#wasRead
   }
 
   get bindings(): readonly Binding[] {
@@ -67,7 +67,8 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
   follow(plan: InventoryPlan): void {
     const before = this.#plan
     this.#plan = plan
-    if (!before || compositionText(before.composition) !== compositionText(plan.composition)) this.changed()
+    const textOf = (one: InventoryPlan) => `${one.composition.isDoubtful === true} ${compositionText(one.composition)}`
+    if (!before || textOf(before) !== textOf(plan)) this.changed()
     this.#keep(plan.bindings)
     for (const of of plan.bindings) {
       const binding = this.#binding(of)
@@ -89,17 +90,22 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
     for (const binding of this.#bindings.values()) binding.changed()
   }
 
+  /** Which rows it takes; undefined: that was never said. */
+  get composition(): Composition | undefined {
+    return this.#plan?.composition
+  }
+
   /** The rows as they are now, complete or not. */
   latest(): Snapshot | undefined {
     if (!this.#plan) return undefined
     this.#snapshot ??= compose(this.#options.store, this.#plan.composition)
-    if (this.#snapshot.isComplete) this.#wasComplete = true
+    if (this.#snapshot.isComplete || this.#snapshot.isRead) this.#wasRead = true
     return this.#snapshot
   }
 
   snapshot(): Snapshot | undefined {
     const latest = this.latest()
-    return this.#wasComplete ? latest : undefined
+    return this.#wasRead ? latest : undefined
   }
 
   changesSince(snapshot: Snapshot, given: Given): SnapshotChanges | undefined {
@@ -113,11 +119,11 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
 
   nextPosition(binding: string): Position {
     this.#sequence += 1n
-    return { epoch: this.#epochOf(binding), sequence: this.#sequence }
+    return { epoch: this.epochOf(binding), sequence: this.#sequence }
   }
 
   passed(binding: string, { epoch, sequence }: Position): void {
-    const own = this.#epochOf(binding)
+    const own = this.epochOf(binding)
     if (epoch > own) this.#epochs.set(binding, epoch + 1n)
     else if (epoch === own && sequence > this.#sequence) this.#sequence = sequence
   }
@@ -127,7 +133,7 @@ export class InventoryRun implements BindingSource, AsyncDisposable {
     await Promise.all(this.#ending)
   }
 
-  #epochOf(binding: string): bigint {
+  epochOf(binding: string): bigint {
     return this.#epochs.get(binding) ?? this.#options.epoch
   }
 

@@ -8,9 +8,9 @@ import type { Seed } from '../bindings/binding.ts'
 import { InventoryRun, type InventoryRunOptions } from '../bindings/inventory-run.ts'
 import { type BindingPlan, type FoundSink, planBindings } from '../bindings/plan.ts'
 import type { BindingView, RemovalView } from '../bindings/view.ts'
-import type { Composition } from '../compose.ts'
+import { type Composition, compositionText } from '../compose.ts'
 import type { SinkDirectory } from '../declared/sink-directory.ts'
-import type { InventoryInformers } from '../objects.ts'
+import { FOLLOWED_AGAIN_MS, type InventoryInformers, unfollowedOf } from '../objects.ts'
 import { placeText, type SinkPlace } from '../sink-place.ts'
 import { isBeingRead } from '../status/inventory-conditions.ts'
 import {
@@ -92,7 +92,7 @@ export class InventoryReconciler implements Reconciler {
       const run = this.running(keyText(key))
       run?.changed()
       // Its bindings go on at once; how many rows there are is told a little later.
-      enqueue(key, run?.wasComplete ? COUNTS_EVERY_MS : 0)
+      enqueue(key, run?.wasRead ? COUNTS_EVERY_MS : 0)
     }
   }
 
@@ -139,7 +139,7 @@ export class InventoryReconciler implements Reconciler {
     const run = await this.#run(key, object, signal)
     if (!run) return done
     const bindings = faults.length > 0 ? [] : this.#plans(object, (place) => this.#find(place, 'now'))
-    const composition: Composition = 'message' in chosen ? { targets: [], onceEach: false } : chosen
+    const composition = this.#composed(run, 'message' in chosen ? { targets: [], onceEach: false } : chosen)
     const isSuspended = spec.suspend === true
     const generation = object.metadata.generation ?? 0
     run.follow({ generation, composition, bindings, isSuspended: isSuspended || blocked !== undefined })
@@ -157,7 +157,7 @@ export class InventoryReconciler implements Reconciler {
           itemCount: snapshot.itemCount,
           waitsFor: snapshot.waitsFor,
           isHindered: snapshot.isHindered,
-          wasComplete: run.wasComplete,
+          wasRead: run.wasRead,
         },
       }),
       ...(snapshot &&
@@ -167,10 +167,19 @@ export class InventoryReconciler implements Reconciler {
     if (readMs > 0) return againAfter(readMs)
     const laterMs = await this.#say(key, object, facts, signal)
     const waitsForTargets = 'message' in chosen && chosen.isYoung
+    if (composition.isDoubtful) return againAfter(FOLLOWED_AGAIN_MS)
     if (waitsForTargets) return againAfter(TARGETS_AGAIN_MS)
     const lateMs = lateInMs(facts.bindings, clock.now())
     if (laterMs > 0) return againAfter(Math.min(laterMs, lateMs ?? laterMs))
     return lateMs === undefined ? done : againAfter(lateMs)
+  }
+
+  /** What it took before stays, incomplete, while what chooses other rows is not followed: that may be old. */
+  #composed({ composition: before }: InventoryRun, now: Composition): Composition {
+    const { of, informers } = this.#options
+    if (!of.isRollUp || unfollowedOf([informers.clusterTargets, informers.namespaces]) === undefined) return now
+    if (before && !before.isDoubtful && compositionText(before) === compositionText(now)) return now
+    return { ...(before ?? now), isDoubtful: true }
   }
 
   /** How long it may still be read before that is told, ms; 0: there is something else to tell, or nothing that would be kept. */

@@ -17,7 +17,7 @@ export interface InventoryFacts {
     readonly waitsFor: readonly TargetKey[]
     /** something is in the way of one of them */
     readonly isHindered: boolean
-    readonly wasComplete: boolean
+    readonly wasRead: boolean
   }
   /** reason of a roll-up that went well; default that of its exports */
   readonly isRollUp?: boolean
@@ -102,8 +102,8 @@ function outcome(facts: InventoryFacts, failing: readonly BindingView[], now: nu
 }
 
 /** What its sinks hold is of an earlier start, as its targets were not all read since. */
-const isUnread = ({ waitsFor: targets, wasComplete }: NonNullable<InventoryFacts['rows']>): boolean =>
-  !wasComplete && targets.length > 0
+const isUnread = ({ waitsFor: targets, wasRead }: NonNullable<InventoryFacts['rows']>): boolean =>
+  !wasRead && targets.length > 0
 
 const holding = ({ length }: readonly BindingView[]): string =>
   `${length === 1 ? 'its sink holds' : `all ${length} sinks hold`} what was exported`
@@ -138,13 +138,13 @@ function completeness({ rows }: InventoryFacts): readonly WantedCondition[] {
   if (!rows) return []
   if (rows.waitsFor.length === 0)
     return [condition('Complete', 'True', 'Complete', 'every target has read all that it chooses')]
-  return [condition('Complete', 'False', rows.wasComplete ? 'TargetDegraded' : 'Collecting', waitsFor(rows))]
+  return [condition('Complete', 'False', rows.wasRead ? 'TargetDegraded' : 'Collecting', waitsFor(rows))]
 }
 
-function waitsFor({ waitsFor: targets, wasComplete }: NonNullable<InventoryFacts['rows']>): string {
+function waitsFor({ waitsFor: targets, wasRead }: NonNullable<InventoryFacts['rows']>): string {
   const names = targets.slice(0, MAX_NAMED).map(({ name }) => name)
   const more = targets.length > MAX_NAMED ? ` and ${targets.length - MAX_NAMED} more` : ''
-  const consequence = wasComplete
+  const consequence = wasRead
     ? 'until then rows are added and changed in sinks, and none is deleted'
     : 'until then nothing is exported'
   return `waits for the targets ${names.join(', ')}${more}; ${consequence}`

@@ -20,7 +20,7 @@ const MAX_SHARDS = 1000
 export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now: number): InventoryStatus {
   const { bindings, rows, rollUp } = facts
   // Until all was read once since the start, what is there is no count: the number of before stays.
-  const itemCount = rows?.wasComplete ? rows.itemCount : stored.itemCount
+  const itemCount = rows?.wasRead ? rows.itemCount : stored.itemCount
   const lastExportAt = Math.max(...bindings.map(({ lastExportAt: at }) => at ?? 0), timeOf(stored.lastExportTime))
   return {
     ...(stored.epoch !== undefined && { epoch: stored.epoch }),

@@ -17,6 +17,8 @@ export type TargetState =
       readonly isComplete: boolean
       /** it is not complete, and not just being read */
       readonly isHindered: boolean
+      /** its lists were read to their end since this process started: what it lacks is known */
+      readonly isRead: boolean
       /** when it was complete last, ms since 1970; undefined: it is now, or never was */
       readonly completeUntil?: number
     }
@@ -117,6 +119,7 @@ class Target implements TargetRows {
   readonly #rows = new SortedRows()
   #isComplete = false
   #isHindered = false
+  #isRead = false
   #completeUntil: number | undefined
   #isDropped = false
 
@@ -139,6 +142,7 @@ class Target implements TargetRows {
       rows: this.#rows.read(),
       isComplete: this.#isComplete,
       isHindered: this.#isHindered,
+      isRead: this.#isRead,
       ...(completeUntil !== undefined && { completeUntil }),
     }
   }
@@ -165,8 +169,10 @@ class Target implements TargetRows {
     if (changed && gone.length === 0) this.#options.changed()
   }
 
-  setComplete(isComplete: boolean, isHindered = false): void {
-    if (this.#isDropped || (this.#isComplete === isComplete && this.#isHindered === isHindered)) return
+  setComplete(isComplete: boolean, isHindered = false, isRead = isComplete): void {
+    const isNews = this.#isComplete !== isComplete || this.#isHindered !== isHindered || (isRead && !this.#isRead)
+    if (this.#isDropped || !isNews) return
+    this.#isRead ||= isRead
     if (this.#isComplete !== isComplete) this.#completeUntil = isComplete ? undefined : this.#options.now()
     this.#isComplete = isComplete
     this.#isHindered = isHindered

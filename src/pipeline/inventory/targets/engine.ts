@@ -77,8 +77,11 @@ export interface TargetState {
 export interface TargetWorld {
   readonly declared: Declarations
   readonly namespaces: readonly NamespaceFacts[]
-  /** why scopes are not known: nothing is read without them */
-  readonly scopeFault?: string
+  /**
+   * What of all this is not followed now, and may be old, a sentence: what a target takes is not judged anew by it, so that none of its
+   * rows goes
+   */
+  readonly unfollowed?: string
 }
 
 export interface TargetEngineOptions {
@@ -298,6 +301,9 @@ class RunningTarget {
   #prepared: Prepared | undefined
   #revision = 0
   #plan: Plan = { degraded: { reason: 'ProfileNotFound', message: '' } }
+  #isPlanned = false
+  /** it would be read otherwise by what is known, which may be old */
+  #doubt: Degradation | undefined
   #rules = 0
   #generation = 0
   readonly #held = new Map<string, KindRows>()
@@ -326,13 +332,18 @@ class RunningTarget {
   update(declared: Declared<TargetSpec>, world: TargetWorld): void {
     this.#generation = declared.generation ?? 0
     this.#rules = declared.spec.resourceRules?.length ?? 0
-    try {
-      this.#plan = this.#planned(declared, world)
-    } catch (error) {
-      // An object that no schema has seen, such as one of a former version: it stops nobody but itself.
-      this.#options.logger.error({ target: this.key, err: error }, 'a target of inventory cannot be planned')
-      this.#plan = { degraded: { reason: 'TargetInvalid', message: 'it, its profile or a scope cannot be read' } }
+    const [prepared, revision] = [this.#prepared, this.#revision]
+    const plan = this.#planOf(declared, world)
+    this.#doubt = this.#doubtOf(plan, world)
+    if (this.#doubt) {
+      this.#prepared = prepared
+      this.#revision = revision
+      if (this.#isPlanned) this.#rows?.setComplete(false, true)
+      else this.#plan = { degraded: this.#doubt }
+      return
     }
+    this.#plan = plan
+    this.#isPlanned = true
     if (this.#plan.degraded) {
       // What was read stays, though nobody keeps it up to date; only what may not be read goes.
       if (this.#plan.isDenied || this.#neverHadRows(declared, this.#plan.degraded)) this.drop()
@@ -352,6 +363,26 @@ class RunningTarget {
     }
     for (const { interest } of this.#plan.reads)
       interest.rows.limitTo((namespace) => interest.namespaces.has(namespace || HOME_OF_CLUSTER_OBJECTS))
+  }
+
+  #planOf(declared: Declared<TargetSpec>, world: TargetWorld): Plan {
+    try {
+      return this.#planned(declared, world)
+    } catch (error) {
+      // An object that no schema has seen, such as one of a former version: it stops nobody but itself.
+      this.#options.logger.error({ target: this.key, err: error }, 'a target of inventory cannot be planned')
+      return { degraded: { reason: 'TargetInvalid', message: 'it, its profile or a scope cannot be read' } }
+    }
+  }
+
+  /** Why a plan is not gone by: it would take rows away, or read others, and is made by what may be old. */
+  #doubtOf(plan: Plan, { unfollowed }: TargetWorld): Degradation | undefined {
+    const takesNothing = plan.degraded && !plan.isDenied
+    if (unfollowed === undefined || takesNothing || (this.#isPlanned && isSamePlan(plan, this.#plan))) return undefined
+    return {
+      reason: 'ScopeLookupFailed',
+      message: `${unfollowed}: what it takes now is judged once that is over; until then its rows stay`,
+    }
   }
 
   /** A mistake in what never brought a row must not hold up what other targets bring; and nothing of it can be lost. */
@@ -377,7 +408,7 @@ class RunningTarget {
     const now = this.#looked(watchOf)
     this.state = now
     const isHindered = now.degraded !== undefined || now.forbidden !== undefined
-    if (this.#plan.reads) this.#rows?.setComplete(now.isComplete, isHindered)
+    if (this.#plan.reads) this.#rows?.setComplete(now.isComplete, isHindered, this.#readRevision >= 0)
     else if (!this.#isDropped) this.#options.rows.target(this.key).setComplete(false, true)
     return !isDeepStrictEqual(before, now)
   }
@@ -404,7 +435,7 @@ class RunningTarget {
     }
     if (plan.degraded) return { ...base, isComplete: false, isReading: false, degraded: plan.degraded }
     const forbidden = states.flatMap((one) => (one.phase === 'forbidden' ? [one.message] : []))
-    const degraded = degradationOf(states, failures, lastFailure)
+    const degraded = this.#doubt ?? degradationOf(states, failures, lastFailure)
     const outside = [plan.outside ?? [], ...states.map((one) => ('outside' in one && one.outside) || [])].flat()
     return {
       ...base,
@@ -459,9 +490,7 @@ class RunningTarget {
   /** The scopes that bound it; one that cannot be used might have said no. */
   #scopes({
     declared,
-    scopeFault,
   }: TargetWorld): { readonly of: readonly AnyScope[] } | { readonly of?: never; readonly fault: string } {
-    if (scopeFault !== undefined) return { fault: scopeFault }
     const of: readonly AnyScope[] = this.#isOfCluster
       ? declared.clusterScopes
       : declared.scopes.filter(({ namespace }) => namespace === this.key.namespace)
@@ -538,6 +567,19 @@ class RunningTarget {
     return made
   }
 }
+
+/** Whether two take the same. */
+const isSamePlan = (a: Plan, b: Plan): boolean => isDeepStrictEqual(takenBy(a), takenBy(b))
+
+const takenBy = (plan: Plan): unknown => [
+  plan.degraded,
+  plan.degraded && plan.isDenied,
+  plan.matched,
+  plan.reads && [
+    plan.effective,
+    plan.reads.map(({ kind, interest }) => [kindText(kind.gvk), interest.fingerprint(plan.effective)]),
+  ],
+]
 
 type AnyScope = Declarations['scopes'][number] | Declarations['clusterScopes'][number]
 

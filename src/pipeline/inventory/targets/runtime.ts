@@ -3,7 +3,7 @@ import type { NamespaceFacts } from '#extract'
 import type { KollectTargetStatus } from '#kinds'
 import type { KubeObject } from '#kube'
 import { type Clock, systemClock } from '#model'
-import { type InventoryInformers, inventoryResources } from '../objects.ts'
+import { FOLLOWED_AGAIN_MS, type InventoryInformers, inventoryResources, unfollowedOf } from '../objects.ts'
 import { EventRecorder } from '../reconcile/event-recorder.ts'
 import type { ReconcileMetrics } from '../reconcile-metrics.ts'
 import type { TargetKey } from '../rows.ts'
@@ -43,6 +43,8 @@ export class InventoryTargets {
   readonly #clock: Clock
   #isDirty = false
   #looking: Promise<void> | undefined
+  /** something was judged by what is not followed: it is looked at again */
+  #isDoubtful = false
 
   constructor(options: InventoryTargetsOptions) {
     const { kube, informers, reconciles, clock = systemClock, logger } = options
@@ -118,7 +120,10 @@ export class InventoryTargets {
       await Promise.all(informers.map((informer) => informer.synced(signal)))
       await this.#prepare()
       this.#look()
-      await aborted(signal)
+      while (!signal.aborted) {
+        await this.#clock.sleep(FOLLOWED_AGAIN_MS, signal)
+        if (this.#isDoubtful) this.#lookSoon(signal)
+      }
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {
@@ -153,7 +158,10 @@ export class InventoryTargets {
   }
 
   #look(): void {
-    if (this.#isKnown) this.#engine.update(worldOf(this.#options.informers))
+    if (!this.#isKnown) return
+    const unfollowed = unfollowedOf(this.informers)
+    this.#isDoubtful = unfollowed !== undefined
+    this.#engine.update({ ...worldOf(this.#options.informers), ...(unfollowed !== undefined && { unfollowed }) })
   }
 
   get #isKnown(): boolean {
@@ -202,8 +210,3 @@ const declaredBy = <Spec>(
         ...(collectedCount !== undefined && { collectedCount }),
       }
     })
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-}

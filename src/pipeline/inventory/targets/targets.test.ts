@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Condition } from '#controller'
-import { KubeError, type KubeObject, type Resource } from '#kube'
+import { type KubeClient, KubeError, type KubeObject, type Resource, type WatchOptions } from '#kube'
+import { silentLogger } from '#runtime'
+import { inventoryInformers } from '../objects.ts'
 import { statusOf, troubleOf } from './status.ts'
 import {
   aProfile,
@@ -53,6 +55,37 @@ const target = (name = 'settings') => cluster.get('KollectTarget', name, 'shop')
 async function* refused(onTrouble: (error: Error) => void, signal: AbortSignal): AsyncGenerator<never> {
   onTrouble(new KubeError('forbidden', 'configmaps may not be listed'))
   await new Promise((resolve) => signal.addEventListener('abort', resolve))
+}
+/** What follows one kind may be cut off. */
+function cuttable(kube: KubeClient, plural: string) {
+  let line = new AbortController()
+  let healed = new AbortController()
+  async function* watch(resource: Resource, options: WatchOptions & { signal: AbortSignal }) {
+    const { signal, onTrouble } = options
+    while (!signal.aborted) {
+      const either = AbortSignal.any([signal, ...(resource.plural === plural ? [line.signal] : [])])
+      yield* kube.watch(resource, { ...options, signal: either })
+      if (signal.aborted) return
+      onTrouble?.(new KubeError('server', '503'))
+      const over = AbortSignal.any([signal, healed.signal])
+      await new Promise((resolve) => over.addEventListener('abort', resolve))
+    }
+  }
+  return {
+    kube: new Proxy(kube, {
+      get: (of, field) => {
+        const value: unknown = Reflect.get(of, field)
+        if (field === 'watch') return watch
+        return typeof value === 'function' ? value.bind(of) : value
+      },
+    }),
+    cut: () => line.abort(),
+    heal: () => {
+      line = new AbortController()
+      healed.abort()
+      healed = new AbortController()
+    },
+  }
 }
 const expectDegraded = (reason: string) =>
   expect.poll(async () => conditionOf(await target(), 'Degraded')).toBe(`True/${reason}`)
@@ -200,6 +233,12 @@ describe('a target that runs', () => {
       extractionFailures: 1,
       lastExtractionError: expect.stringContaining('shop/a: attribute mode'),
     })
+    // Also after a restart all that there is was read: what is known may be exported.
+    const again = await cluster.run()
+    const stateAgain = () => again.rows.state({ namespace: 'shop', name: 'settings' })
+    await expect.poll(stateAgain).toMatchObject({ kind: 'rows', isRead: true, isComplete: false })
+    expect(shownRows(again.rows)).toEqual(['shop/b=on'])
+    await again.stop()
     await cluster.apply(configMap('a'))
     await expectRows(now, ['shop/a=on', 'shop/b=on'])
     await expect.poll(async () => conditionOf(await target(), 'Degraded')).toBe('False/Collecting')
@@ -374,6 +413,70 @@ describe('a scope', () => {
     const original = await cluster.run({ known: { ...strict, semantics: 'original' } })
     await expectRows(original, ['bank/c=on'])
     await original.stop()
+  })
+})
+
+describe('what is judged while something is not followed', () => {
+  const labelled = (name: string, labels: object) => ({ kind: 'Namespace', metadata: { name, labels } }) as KubeObject
+  it.each([
+    {
+      lost: 'kollectscopes',
+      what: 'a scope that was widened, and its target after it',
+      before: [aScope({ allowedNamespaces: ['shop'] }), aTarget({ includedNamespaces: ['shop'] })],
+      change: [aScope({ allowedNamespaces: ['shop', 'bank'] }), aTarget({ includedNamespaces: ['shop', 'bank'] })],
+    },
+    {
+      lost: 'namespaces',
+      what: 'labels that a namespace got, and the selector that goes by them',
+      before: [
+        labelled('shop', { tier: 'a', more: 'b' }),
+        aTarget({ namespaceSelector: { matchLabels: { tier: 'a' } } }),
+      ],
+      change: [
+        labelled('shop', { tier: 'a', more: 'c' }),
+        labelled('bank', { more: 'c' }),
+        aScope({ allowedNamespaces: ['shop', 'bank'] }),
+        aTarget({ namespaceSelector: { matchLabels: { more: 'c' } } }),
+      ],
+    },
+  ])('takes no row away: $lost, $what', { timeout: 30_000 }, async ({ lost, before, change }) => {
+    const line = cuttable(cluster.kube, lost)
+    for (const object of before) await cluster.apply(object)
+    const now = await run({ informers: inventoryInformers(line.kube, silentLogger) })
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await expect.poll(() => isComplete(now.rows)).toBe(true)
+    line.cut()
+    await expect.poll(() => isComplete(now.rows)).toBe(true)
+    for (const object of change) await cluster.apply(object)
+    await expectDegraded('ScopeLookupFailed')
+    // What is followed goes on meanwhile.
+    await cluster.apply(configMap('d'))
+    await expect.poll(() => shownRows(now.rows)).toEqual(['shop/a=on', 'shop/b=on', 'shop/d=on'])
+    expect(isComplete(now.rows)).toBe(false)
+    line.heal()
+    const rows = new Set<number>()
+    const isOver = async () => {
+      rows.add(shownRows(now.rows)?.length ?? 0)
+      return isComplete(now.rows)
+    }
+    await expect.poll(isOver, { timeout: 15_000 }).toBe(true)
+    expect(shownRows(now.rows)).toEqual(['bank/c=on', 'shop/a=on', 'shop/b=on', 'shop/d=on'])
+    expect(Math.min(...rows)).toBe(3)
+  })
+
+  it('is gone by once all was followed again: what a scope denies loses its rows', { timeout: 30_000 }, async () => {
+    const line = cuttable(cluster.kube, 'namespaces')
+    await cluster.apply(aTarget())
+    const now = await run({ informers: inventoryInformers(line.kube, silentLogger) })
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    line.cut()
+    await cluster.apply(aScope({ allowedGVKs: [{ version: 'v1', kind: 'Secret' }] }))
+    await expectDegraded('ScopeLookupFailed')
+    expect(shownRows(now.rows)).toEqual(['shop/a=on', 'shop/b=on'])
+    line.heal()
+    await expect
+      .poll(() => now.rows.state({ namespace: 'shop', name: 'settings' }).kind, { timeout: 15_000 })
+      .toBe('dropped')
   })
 })
 

@@ -44,6 +44,8 @@ export class MemoryPlace {
   readonly held = new Map<string, Held>()
   readonly taken: Taken[] = []
   readonly removed: string[] = []
+  /** when it was told that a writer lives */
+  readonly heardAt: number[] = []
   attempts = 0
   opened = 0
   closed = 0
@@ -76,6 +78,10 @@ export class MemoryPlace {
       family,
       probe: () => Promise.resolve(this.probeSays),
       deliver: (delivery, signal) => this.#deliver(delivery, signal),
+      alive: () => {
+        this.heardAt.push(this.now())
+        return Promise.resolve()
+      },
       remove: async (writing, _, signal) => {
         await this.#maybeFail(signal)
         const waits = this.#waits()
@@ -94,6 +100,7 @@ export class MemoryPlace {
   async #deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
     this.attempts++
     await this.#maybeFail(signal)
+    this.heardAt.push(this.now())
     const text = textOf(delivery.writing)
     const held = this.held.get(text)
     const nothing = { written: 0, removed: 0, bytes: 0 }

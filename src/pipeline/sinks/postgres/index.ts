@@ -101,6 +101,10 @@ export class PostgresSink implements Sink {
     return waits ? { ...receipt, waits } : receipt
   }
 
+  async alive(writing: Writing, epoch: bigint, signal: AbortSignal): Promise<void> {
+    await this.#run(async (writer, session) => writer.alive?.(session, writing, epoch), signal)
+  }
+
   async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
     let removed: Removed
     do removed = await this.#run((writer, session) => writer.remove(session, writing, position, this.#bounds), signal)

@@ -11,6 +11,7 @@ import {
   heldBy,
   judge,
   lockInventory,
+  noteAlive,
   noteLeft,
   noteRival,
   noteSeen,
@@ -41,6 +42,8 @@ export interface Removed {
 export interface TableWriter {
   deliver(session: Session, delivery: Delivery, bounds: Bounds): Promise<Delivered>
   remove(session: Session, writing: Writing, position: Position, bounds: Bounds): Promise<Removed>
+  /** Says that the writer lives; absent where nobody waits for it. */
+  alive?(session: Session, writing: Writing, epoch: bigint): Promise<void>
   /** Says goodbye; absent where there is nobody to say it to. */
   readonly leave?: ((session: Session) => Promise<void>) | undefined
 }
@@ -69,7 +72,7 @@ export class OwnTables implements TableWriter {
     const { writing, position, complete } = delivery
     await lockInventory(session, writing, this.#tables)
     const held = await heldBy(session, this.#tables, writing)
-    this.#came(delivery)
+    this.#came(writing, position.epoch)
     const standing = judge(held, delivery, { ownEpochs: this.#epochsOf(writing), silenceMs: this.#silenceMs })
     if (standing.may !== 'write') return this.#stopped(session, delivery, held as Held, standing) // without one it may
     const isNew = standing.isTakeover
@@ -112,7 +115,7 @@ export class OwnTables implements TableWriter {
     await lockInventory(session, writing, this.#tables)
     const held = await heldBy(session, this.#tables, writing)
     if (!held || held.removed) return {}
-    this.#came({ writing, position })
+    this.#came(writing, position.epoch)
     const standing = judge(
       held,
       { writing, position },
@@ -134,6 +137,15 @@ export class OwnTables implements TableWriter {
     if (isCut) return { isCut }
     await forgetRemoved(session, tables, writing.cluster)
     return {}
+  }
+
+  async alive(session: Session, writing: Writing, epoch: bigint): Promise<void> {
+    await lockInventory(session, writing, this.#tables)
+    const held = await heldBy(session, this.#tables, writing)
+    if (!held || held.removed) return
+    this.#came(writing, epoch)
+    const who = { writer: this.#writer, silenceMs: this.#silenceMs, ownEpochs: this.#epochsOf(writing) }
+    await noteAlive(session, this.#tables, { writing, epoch }, held, who)
   }
 
   get leave(): TableWriter['leave'] {
@@ -161,7 +173,10 @@ export class OwnTables implements TableWriter {
       return { receipt: { ...receipt, conflict: sentence } }
     }
     if (!standing.isRival) return { receipt }
-    await noteRival(session, this.#tables, delivery, held, { writer: this.#writer, silenceMs: this.#silenceMs })
+    await noteRival(session, this.#tables, { writing, epoch: position.epoch }, held, {
+      writer: this.#writer,
+      silenceMs: this.#silenceMs,
+    })
     const conflict = conflictWith(writing, held.writer, 'it started later, so nothing of this one is written')
     return { receipt: { ...receipt, conflict } }
   }
@@ -170,7 +185,7 @@ export class OwnTables implements TableWriter {
     return this.#epochs.get(cluster) ?? new Set()
   }
 
-  #came({ writing: { cluster }, position: { epoch } }: Pick<Delivery, 'writing' | 'position'>): void {
+  #came({ cluster }: Writing, epoch: bigint): void {
     if (this.#epochs.get(cluster)?.has(epoch)) return
     this.#epochs.set(cluster, new Set(this.#epochs.get(cluster)).add(epoch))
   }

@@ -11,14 +11,25 @@ const signal = new AbortController().signal
 const seconds = (n: number) => n * 1000
 /** as the sink has it */
 const SILENCE_MS = seconds(90)
-/** between two exports of a binding to which nothing happens */
+/** between two exports of a binding to which nothing happens, and between two times that it says that it lives */
 const BEAT_MS = seconds(30)
+/** what was refused is tried ever more rarely: first and last pause of a binding, at their longest */
+const [FIRST_RETRY_MS, LAST_RETRY_MS] = [seconds(10), seconds(300)]
 
 /** One of several clusters that are all called west: its own rows, and the agent that runs there, if one does. */
 interface Cluster {
   readonly id: number
   readonly rows: Map<string, Row>
-  agent: { readonly sink: PostgresSink; epoch: number; sequence: number; isPaused: boolean } | undefined
+  agent:
+    | {
+        readonly sink: PostgresSink
+        epoch: number
+        sequence: number
+        isPaused: boolean
+        refused: number
+        retryAt: number
+      }
+    | undefined
   /** when it spoke last, in the time of the world; undefined: not since it said goodbye */
   heardAt: number | undefined
   last: Receipt | undefined
@@ -33,9 +44,12 @@ class World {
   #epoch = 0
   #now = 0
   #rows = 0
+  readonly #backsOff: boolean
 
-  constructor(place: Place, writing: Writing, clusters: number) {
+  /** @param backsOff what was refused is tried more and more rarely, as bindings do; else every 30 s */
+  constructor(place: Place, writing: Writing, clusters: number, backsOff = false) {
     this.#place = place
+    this.#backsOff = backsOff
     this.#writing = writing
     this.#clusters = Array.from({ length: clusters }, (_, id) => ({
       ...{ id, rows: new Map(), agent: undefined, heardAt: undefined, last: undefined },
@@ -47,7 +61,7 @@ class World {
     const cluster = this.#of(id)
     const sink = this.#place.sink('west', { writer: `agent-${++this.#epoch} of ${id}` })
     this.#opened.push(sink)
-    cluster.agent = { sink, epoch: this.#epoch * 1000, sequence: 0, isPaused: false }
+    cluster.agent = { sink, epoch: this.#epoch * 1000, sequence: 0, isPaused: false, refused: 0, retryAt: 0 }
     await this.export(id)
   }
 
@@ -76,16 +90,26 @@ class World {
     const [oldest] = rows.keys()
     if (oldest !== undefined) rows.delete(oldest)
     this.#add(id)
-    if (agent?.isPaused === false) await this.export(id)
+    if (agent?.isPaused === false) await this.#goOn(id)
   }
 
-  /** Whoever runs exports every 30 s. */
+  /** Whoever runs exports every 30 s, or says that it lives. */
   async wait(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= BEAT_MS) {
       await this.#place.pass(Math.min(left, BEAT_MS))
       this.#now += Math.min(left, BEAT_MS)
-      for (const { id, agent } of this.#clusters) if (agent?.isPaused === false) await this.export(id)
+      for (const { id, agent } of this.#clusters) if (agent?.isPaused === false) await this.#goOn(id)
     }
+  }
+
+  /** Tries again what was refused when it is time to. */
+  async #goOn(id: number): Promise<void> {
+    const cluster = this.#of(id)
+    const { agent } = cluster
+    if (!agent) return
+    if (!this.#backsOff || this.#now >= agent.retryAt) await this.export(id)
+    else await agent.sink.alive(this.#writing, BigInt(agent.epoch), signal)
+    cluster.heardAt = this.#now
   }
 
   /** Exports what a cluster has, as a binding does, and looks at what became of the rows of the others. */
@@ -104,6 +128,9 @@ class World {
     }
     cluster.heardAt = this.#now
     cluster.last = receipt
+    agent.refused = receipt.conflict === undefined ? 0 : agent.refused + 1
+    const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** (agent.refused - 1), LAST_RETRY_MS)
+    agent.retryAt = agent.refused === 0 ? this.#now : this.#now + pauseMs
     const after = new Set(await this.held())
     const lost = before.filter((uid) => !after.has(uid) && this.#isOfAnotherThatLives(uid, id))
     expect(lost, `deleted by ${id} at ${this.#now / 1000} s`).toEqual([])
@@ -156,7 +183,8 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('clusters under one na
   })
   afterAll(() => server[Symbol.asyncDispose]())
 
-  const aWorld = (clusters: number) => new World(place, writingOf('west', `inventory-${++worlds}`), clusters)
+  const aWorld = (clusters: number, backsOff = false) =>
+    new World(place, writingOf('west', `inventory-${++worlds}`), clusters, backsOff)
   let world: World
   const [west, east, south] = [0, 1, 2]
   beforeEach(() => {
@@ -288,6 +316,29 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('clusters under one na
     expect(await world.held()).toEqual(world.uids(left))
   })
 
+  it.each([
+    ['the first', () => [west, east, west, west]],
+    ['the later', () => [east, west, east, east]],
+  ])(
+    'delete nothing when they are ended and started one after the other through hours of conflict: %s',
+    async (_, order) => {
+      const one = aWorld(2, true)
+      onTestFinished(() => one.end())
+      await one.start(west)
+      await one.wait(seconds(60))
+      await one.start(east)
+      await one.wait(seconds(1200))
+      const rows = await one.held()
+      for (const id of order()) {
+        await one.goodbye(id)
+        await one.wait(seconds(5))
+        await one.start(id)
+        await one.wait(seconds(1800))
+        expect(await one.held()).toEqual(rows)
+      }
+    },
+  )
+
   it('loses no row of one that lives, in any order of starts, goodbyes, kills and pauses', { timeout: 300_000 }, () => {
     const id = fc.integer({ min: 0, max: 2 })
     const step = fc.oneof(
@@ -295,13 +346,14 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('clusters under one na
       { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('goodbye' as const, 'kill' as const), id }) },
       { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('pause' as const, 'resume' as const), id }) },
       { weight: 2, arbitrary: fc.record({ do: fc.constant('change' as const), id }) },
-      { weight: 4, arbitrary: fc.constantFrom(5, 30, 90, 120, 240).map((s) => ({ do: 'wait' as const, id: s })) },
+      { weight: 4, arbitrary: fc.constantFrom(5, 30, 90, 120, 240, 1200).map((s) => ({ do: 'wait' as const, id: s })) },
     )
     return fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 2, max: 3 }),
+        fc.boolean(),
         fc.array(step, { minLength: 5, maxLength: 24 }),
-        (count, steps) => through(aWorld(count), count, steps),
+        (count, backsOff, steps) => through(aWorld(count, backsOff), count, steps),
       ),
       { numRuns: 160 },
     )

@@ -12,6 +12,8 @@ export interface Other {
   readonly heardAt: number
   /** it was heard although it should have ended: there are two clusters under one name */
   readonly isSecond: boolean
+  /** it was one until it said goodbye: whoever it was in conflict with is one, too, once it is back */
+  readonly wasSecond?: boolean
 }
 
 /** What the table says of the writer of an inventory. Times are the server's: clocks of writers may differ. */
@@ -121,7 +123,7 @@ export function judge(
   // Of one that has ended, a later epoch tells only that a clock was set back since: the next position may follow it.
   if (isTakeover && isLater) return { may: 'nothing', isRival: !hasEnded }
   const heard = alive(held, silenceMs)
-  const areTwo = heard.some(({ isSecond }) => isSecond)
+  const areTwo = heard.some(({ isSecond, wasSecond }) => isSecond || wasSecond)
   const known = heard.filter(({ epoch }) => !ownEpochs.has(BigInt(epoch || 0)))
   // Of two clusters one that says goodbye may be back in a moment: it is waited for as one that was killed.
   const mayBeBack = !isOwn && (!hasEnded || (held.hasLeft && areTwo))
@@ -148,18 +150,38 @@ const formerOf = ({ position, writer, now }: Held, isSecond: boolean): Other => 
 export const conflictWith = ({ cluster }: Writing, other: string | undefined, then: string): string =>
   `${other ?? 'another agent'} writes under the cluster name ${cluster}, too: ${then}`
 
-/** Notes that a writer was refused. */
+/** One that does not hold the table. */
+interface Refused {
+  readonly writing: Writing
+  readonly epoch: bigint
+}
+
+/** Notes that a writer lives, whether it holds the table or not, and whatever may come of its deliveries. */
+export async function noteAlive(
+  session: Session,
+  tables: Tables,
+  of: Refused,
+  held: Held,
+  who: { readonly writer: string; readonly silenceMs: number; readonly ownEpochs: ReadonlySet<bigint> },
+): Promise<void> {
+  if (who.ownEpochs.has(held.position.epoch)) await noteSeen(session, tables, of.writing, held)
+  else await noteRival(session, tables, of, held, who)
+}
+
+/** Notes that a writer is there that does not hold the table. */
 export async function noteRival(
   session: Session,
   tables: Tables,
-  { writing, position }: Pick<Delivery, 'writing' | 'position'>,
+  { writing, epoch: own }: Refused,
   held: Held,
   { writer, silenceMs }: { readonly writer: string; readonly silenceMs: number },
 ): Promise<void> {
-  const epoch = String(position.epoch)
+  const epoch = String(own)
   const others = alive(held, silenceMs)
   const before = others.find((other) => other.epoch === epoch)
-  const isSecond = before?.isSecond || held.takenOverMs > silenceMs
+  // A later one takes over as soon as it can; and who holds the table may have ended.
+  const isRefused = held.position.epoch > own && !held.hasLeft && held.seenMs <= GONE_MS
+  const isSecond = before?.isSecond || (isRefused && held.takenOverMs > silenceMs)
   const isNews = before?.isSecond !== isSecond || held.now - before.heardAt >= Math.min(SEEN_EVERY_MS, silenceMs / 10)
   if (!isNews) return
   const heard: Other = { epoch, writer, heardAt: held.now, isSecond }
@@ -235,7 +257,7 @@ export const noteLeft = (session: Session, tables: Tables, cluster: string, epoc
   left_at = case when epoch = any ($2::bigint[]) then clock_timestamp() else left_at end,
   former = case when former like '[%' then (
     select coalesce(jsonb_agg(case when other->>'epoch' = any ($3::text[]) then other || jsonb_build_object(
-      'isSecond', false, 'heardAt', extract(epoch from clock_timestamp()) * 1000) else other end), '[]')::text
+      'isSecond', false, 'wasSecond', true, 'heardAt', extract(epoch from clock_timestamp()) * 1000) else other end), '[]')::text
     from jsonb_array_elements(former::jsonb) other
     where (other->>'isSecond')::boolean or not other->>'epoch' = any ($3::text[])
   ) else former end
