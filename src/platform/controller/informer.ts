@@ -1,4 +1,4 @@
-import type { KubeClient, KubeObject, ObjectKey, Resource, WatchEvent } from '#kube'
+import { isOlder, type KubeClient, type KubeObject, type ObjectKey, type Resource, type WatchEvent } from '#kube'
 import { type Clock, FleetError, seconds, systemClock } from '#model'
 import { backoffMs, type Logger } from '#runtime'
 import { keyText } from './work-queue.ts'
@@ -311,13 +311,7 @@ export const causeOf = (error: unknown): object =>
 const sameVersion = ({ metadata: a }: KubeObject, { metadata: b }: KubeObject) =>
   a.resourceVersion !== undefined && a.resourceVersion === b.resourceVersion
 
-const WHOLE_NUMBER = /^[1-9]\d*$/
-
-/** Versions of one resource rise, as whole numbers; of others nothing is known. @see Kubernetes API concepts, "Resource versions" */
-function isLater(version: string | undefined, than: string | undefined): boolean {
-  if (!version || !than || !WHOLE_NUMBER.test(version) || !WHOLE_NUMBER.test(than)) return false
-  return version.length === than.length ? version > than : version.length > than.length
-}
+const isLater = (version = '', than = ''): boolean => isOlder(than, version)
 
 /** The key of an object. */
 export function keyOf({ metadata: { name, namespace } }: KubeObject): ObjectKey {

@@ -69,3 +69,4 @@ export {
 } from './resources.ts'
 export type { KubeClientOptions } from './transport.ts'
 export * from './types.ts'
+export { isOlder } from './versions.ts'

@@ -7,6 +7,7 @@ import { collectionPath, query } from './paths.ts'
 import { isProtobuf, readResourceVersion, readStatus, readWatchFrame } from './protobuf.ts'
 import type { Call, Transport } from './transport.ts'
 import type { KubeObject, Resource, WatchEvent, WatchOptions } from './types.ts'
+import { isComparable, isOlder } from './versions.ts'
 
 /**
  * Servers send a bookmark about every minute, but not of what never changed since they started: silence beyond this is that of a dead
@@ -115,7 +116,7 @@ export async function* watchForever<T>(
       if (mustProve && (await look(transport, resource, options, version)).isMute) throw new MuteWatch(resource)
       mustProve = false
       for await (const event of watchOnce(transport, resource, { ...options, version, onOpen }, settings)) {
-        if (isBefore(event.version, version)) throw wentBack(resource, event.version, version)
+        if (isOlder(event.version, version)) throw wentBack(resource, event.version, version)
         version = event.version || version
         progress = true
         faults = 0
@@ -162,10 +163,10 @@ async function look(
 ): Promise<Look> {
   const resource: Resource = { group, version: apiVersion, plural, kind, namespaced }
   for await (const { items, resourceVersion } of listPages(transport, resource, { ...options, pageSize: 1 })) {
-    if (isBefore(resourceVersion, version)) throw wentBack(resource, resourceVersion, version)
+    if (isOlder(resourceVersion, version)) throw wentBack(resource, resourceVersion, version)
     const [one] = items
     const isMute = one !== undefined && !(await isTold(transport, resource, options, one))
-    return { isCurrent: WHOLE_NUMBER.test(resourceVersion) && WHOLE_NUMBER.test(version), isMute }
+    return { isCurrent: isComparable(resourceVersion) && isComparable(version), isMute }
   }
   return { isCurrent: false, isMute: false }
 }
@@ -201,14 +202,6 @@ function suspicionOf(error: Error, isOpen: boolean): number {
 
 const isRefusal = (error: Error) =>
   isKubeError(error, 'forbidden') || isKubeError(error, 'not_found') || isKubeError(error, 'closed')
-
-const WHOLE_NUMBER = /^[1-9]\d*$/
-
-/** Versions of one resource rise, as whole numbers; others cannot be compared. @see Kubernetes API concepts, "Resource versions" */
-function isBefore(version: string, last: string): boolean {
-  if (!WHOLE_NUMBER.test(version) || !WHOLE_NUMBER.test(last)) return false
-  return version.length === last.length ? version < last : version.length < last.length
-}
 
 /** A store that was restored from a backup: what we know came later, or never was. */
 function wentBack(resource: Resource<never> | Resource<unknown>, version: string, last: string): KubeError {

@@ -35,6 +35,7 @@ export interface FeedOptions {
 }
 
 interface Arrived extends Reduced {
+  readonly version: string
   /** by the place of the subscription; of those that do not choose it there is none, nor of those that had no room to keep it */
   outcomes: ReadonlyMap<number, Outcome>
 }
@@ -46,6 +47,13 @@ interface Unfinished {
   readonly outcomes: Map<number, Outcome>
   /** the next subscription, of those that want its namespace */
   next: number
+}
+
+/** A list that is older than what another feed told of the same. */
+interface Held {
+  /** by uid, with what the watch told since */
+  readonly items: Map<string, Arrived>
+  readonly uncounted: ReadonlyMap<number, number>
 }
 
 /** What is wrong with a watch. */
@@ -65,6 +73,8 @@ const FIRST_PAGE = 64
 const RENEWED_WITHIN_MS = seconds(15)
 /** What was left out, as there was no time for it, is looked at again after so long. */
 const AGAIN_MS = seconds(300)
+/** A list that is older than the rows waits for its watch, but no longer than this: versions may go back, as of a restored cluster. */
+const CATCH_UP_MS = seconds(30)
 const BACKOFF = { fromMs: 1000, toMs: 60_000 }
 
 /**
@@ -87,6 +97,11 @@ export class Feed {
   #leavesOut = false
   /** whether this reading has its list */
   #isListed = false
+  /** up to which version the list and the watch have brought everything */
+  #version = ''
+  #held: Held | undefined
+  /** false: a list waited for its watch in vain; the next one is taken as it is */
+  #isPatient = true
   /** since the size of a page was asked for last */
   #read = { objects: 0, ms: 0 }
   /** read, and not worked on for all that want it */
@@ -150,6 +165,7 @@ export class Feed {
       this.#turn = new AbortController()
       this.#leavesOut = false
       this.#isListed = false
+      this.#held = undefined
       this.#arrived()
       this.#letGo()
       this.#uncounted.clear()
@@ -167,9 +183,11 @@ export class Feed {
             signal: this.#turn.signal,
             onOpen: () => this.#troubled(undefined),
             onTrouble: (error) => {
-              this.#arrived()
               this.#letGo()
-              this.#uncounted.clear()
+              if (!this.#held) {
+                this.#arrived()
+                this.#uncounted.clear()
+              }
               this.#troubled(error)
             },
           },
@@ -179,10 +197,12 @@ export class Feed {
           attempt = 0
           await this.#finish()
           if (signal.aborted) return
-          if (event.type === 'reset') await this.#replace(event.items)
+          this.#version = event.type === 'reset' ? event.resourceVersion : event.object.version
+          if (event.type === 'reset') await this.#listed(event.items)
+          else if (this.#held) await this.#caughtUp(this.#held, event.object, event.type === 'deleted')
           else if (event.type === 'deleted') this.#gone(event.object)
           else this.#take(event.object)
-          this.#arrived()
+          if (!this.#held) this.#arrived()
         }
       } catch (error) {
         if (signal.aborted) return
@@ -204,8 +224,8 @@ export class Feed {
 
   /** An object is worked on once for each target, and let go: at once, or where that takes long in turns, before anything else is read. */
   #reduce(object: KubeObject): Arrived {
-    const { uid = '', namespace = '', name } = object.metadata
-    const arrived: Arrived = { uid, namespace, name, outcomes: NONE }
+    const { uid = '', namespace = '', name, resourceVersion: version = '' } = object.metadata
+    const arrived: Arrived = { uid, namespace, name, version, outcomes: NONE }
     const one: Unfinished = { object, arrived, outcomes: new Map(), next: 0 }
     this.#read = { objects: this.#read.objects + 1, ms: this.#read.ms }
     const mayWait = this.#keptBytes < MAX_KEPT_BYTES
@@ -310,11 +330,51 @@ export class Feed {
     void this.#options.clock.sleep(AGAIN_MS, turn.signal).then(() => turn.abort())
   }
 
-  async #replace(items: readonly Arrived[]): Promise<void> {
-    const { subscriptions, namespace, clock } = this.#options
-    const { signal } = this.#end
+  /** A first list takes nothing back that another feed told since. */
+  async #listed(items: readonly Arrived[]): Promise<void> {
     const uncounted = this.#uncounted
     this.#uncounted = new Map()
+    this.#held = undefined
+    if (this.#isListed || !this.#isPatient || !this.#isBehind) return this.#replace(items, uncounted)
+    const held = { items: new Map(items.map((item) => [item.uid, item])), uncounted }
+    this.#held = held
+    const turn = this.#turn
+    void this.#options.clock.sleep(CATCH_UP_MS, turn.signal).then(() => {
+      if (this.#held !== held) return
+      this.#isPatient = false
+      turn.abort()
+    })
+  }
+
+  /** What the watch tells of a list that is held. */
+  async #caughtUp(held: Held, object: Arrived, isGone: boolean): Promise<void> {
+    if (isGone) held.items.delete(object.uid)
+    else held.items.set(object.uid, object)
+    if (!this.#isBehind) await this.#release(held)
+  }
+
+  #release({ items, uncounted }: Held): Promise<void> {
+    this.#held = undefined
+    const all = new Map(uncounted)
+    for (const [at, count] of this.#uncounted) all.set(at, (all.get(at) ?? 0) + count)
+    this.#uncounted = new Map()
+    return this.#replace([...items.values()], all)
+  }
+
+  /** Whether what it read is older than what stands in the rows. */
+  get #isBehind(): boolean {
+    const { subscriptions, namespace } = this.#options
+    const isOurs = (one: string) => namespace === undefined || one === namespace
+    return subscriptions.some(
+      ({ rows, isCurrent }) =>
+        isCurrent() &&
+        rows.isLaterThan(this.#version, (one) => isOurs(one) && isCurrent(one || HOME_OF_CLUSTER_OBJECTS)),
+    )
+  }
+
+  async #replace(items: readonly Arrived[], uncounted: ReadonlyMap<number, number>): Promise<void> {
+    const { subscriptions, namespace, clock } = this.#options
+    const { signal } = this.#end
     const byHome = groupedByHome(items)
     let until = performance.now() + TURN_MS
     for (const [at, { rows, isCurrent, namespaces }] of subscriptions.entries()) {
@@ -339,6 +399,7 @@ export class Feed {
   #take(object: Arrived): void {
     for (const [at, { rows, isCurrent }] of this.#of(homeOf(object))) {
       if (!isCurrent(homeOf(object))) continue
+      rows.tell(object.namespace, object.version)
       // Where something had no room lately, what has no outcome may be that.
       const lacking = this.#uncounted.has(at) ? { failure: rows.space.noRoom, isSkipped: true as const } : undefined
       if (!rows.take([object, object.outcomes.get(at) ?? lacking])) this.#leaveOut()
@@ -347,7 +408,11 @@ export class Feed {
   }
 
   #gone(object: Arrived): void {
-    for (const [, { rows, isCurrent }] of this.#of(homeOf(object))) if (isCurrent()) rows.gone(object.uid)
+    for (const [, { rows, isCurrent }] of this.#of(homeOf(object))) {
+      if (!isCurrent()) continue
+      rows.tell(object.namespace, object.version)
+      rows.gone(object.uid)
+    }
     this.#options.onChange(this)
   }
 

@@ -1,3 +1,4 @@
+import { isOlder } from '#kube'
 import type { RowKey } from '#sinks'
 import type { TargetKey, TargetRows } from '../rows.ts'
 import type { Outcome } from './compile.ts'
@@ -33,6 +34,8 @@ export class KindRows {
   readonly space: RowSpace
   readonly #places = new Map<string, Place>()
   readonly #failures: Failures
+  /** by namespace: the version of what was told of it last, since its list */
+  readonly #told = new Map<string, string>()
 
   /** @param space of the namespace of the target */
   constructor(key: TargetKey, rows: TargetRows, space = new RowSpace(Number.MAX_SAFE_INTEGER)) {
@@ -40,6 +43,17 @@ export class KindRows {
     this.#rows = rows
     this.space = space
     this.#failures = new Failures(space)
+  }
+
+  /** Something of this version was told of a namespace. */
+  tell(namespace: string, version: string): void {
+    if (!isOlder(version, this.#told.get(namespace) ?? '')) this.#told.set(namespace, version)
+  }
+
+  /** Whether something later than this version was told, of one of these namespaces: a list of that version is older than the rows. */
+  isLaterThan(version: string, of: (namespace: string) => boolean): boolean {
+    for (const [namespace, told] of this.#told) if (of(namespace) && isOlder(version, told)) return true
+    return false
   }
 
   /** objects that are chosen and have no row */
@@ -117,6 +131,7 @@ export class KindRows {
     if (chunk.length > 0) await hand()
     if (failed.length + uncounted > 0) this.#rows.setComplete(false, true)
     const isThere = (of: string) => namespace === undefined || of === namespace
+    for (const of of this.#told.keys()) if (isThere(of)) this.#told.delete(of)
     const gone = [...this.#places.values()].filter((one) => isThere(one.namespace) && !present.has(one.uid))
     this.#remove(gone.map(({ uid }) => uid))
     this.#failures.replace(namespace, failed, uncounted)

@@ -75,6 +75,56 @@ describe('a kind that is watched', () => {
     expect(cluster.opened.slice(0, 2).map(({ isClosed }) => isClosed)).toEqual([true, true])
   })
 
+  it('is not complete with a list that is older than what was told of it: the watch behind the list catches up first', async () => {
+    const at = (name: string, version: number, mode = 'on'): KubeObject => {
+      const { metadata } = pod(name)
+      return { metadata: { ...metadata, resourceVersion: String(version) }, mode } as KubeObject
+    }
+    const seen: string[] = []
+    const look = () => {
+      const now = (shownRows(rows) ?? []).join(' ')
+      if (isComplete(rows) && seen.at(-1) !== now) seen.push(now)
+    }
+    const mine = wants('shop')
+    const others = new KindRows({ ...key, name: 'others' }, rows.target({ ...key, name: 'others' }))
+    /** Another target of the namespace wants otherwise: all is listed anew, and the former watch goes on meanwhile. */
+    const listedAnew = async () => {
+      watch.want([mine, { ...wants('shop'), rows: others }])
+      const before = cluster.opened.length
+      await settle()
+      for (let turns = 0; turns < 100 && cluster.opened.length === before; turns++) await clock.advance(1000)
+      return cluster.last
+    }
+    const former = await listedAnew()
+    await former.give({ items: [at('a', 10), at('b', 11)], version: '20' }, 'open')
+    look()
+    const later = await listedAnew()
+    expect(later).not.toBe(former)
+    await former.give({ changed: at('a', 30, 'off') }, { deleted: at('b', 31) })
+    await later.give({ items: [at('a', 10), at('b', 11)], version: '25' }, 'open')
+    look()
+    expect(shownRows(rows)).toEqual(['shop/a=off'])
+    await later.give({ changed: at('a', 30, 'off') })
+    look()
+    await later.give({ deleted: at('b', 31) })
+    look()
+    expect([phase(), shownRows(rows)]).toEqual(['live', ['shop/a=off']])
+    expect(former.isClosed).toBe(true)
+    expect(seen).toEqual(['shop/a=on shop/b=on', 'shop/a=off'])
+    await later.give({ changed: at('a', 40, 'on') })
+    expect(shownRows(rows)).toEqual(['shop/a=on'])
+
+    // A cluster that was restored has gone back for good: what is listed then is what there is.
+    const restored = await listedAnew()
+    await restored.give({ items: [at('a', 5, 'old')], version: '6' }, 'open')
+    expect(shownRows(rows)).toEqual(['shop/a=on'])
+    await clock.advance(31_000)
+    await clock.advance(2_000)
+    expect(restored.isClosed).toBe(true)
+    await cluster.last.give({ items: [at('a', 5, 'old')], version: '7' }, 'open')
+    expect([phase(), shownRows(rows)]).toEqual(['live', ['shop/a=old']])
+  })
+
   it('is complete once its lists were read to their end, and not before', async () => {
     await live('shop', 'bank')
     const [bank, shop] = cluster.opened as [Opened, Opened]

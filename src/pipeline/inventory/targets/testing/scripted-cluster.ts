@@ -2,10 +2,11 @@ import type { KubeClient, KubeObject, Resource, WatchEvent, WatchOptions } from 
 import { settle } from '../../../../platform/controller/testing/manual-clock.ts'
 
 type Step =
-  | { readonly items: readonly KubeObject[] }
+  | { readonly items: readonly KubeObject[]; readonly version?: string }
   | { readonly error: Error }
   | 'open'
   | { readonly deleted: KubeObject }
+  | { readonly changed: KubeObject }
 
 /** One watch that somebody opened: the test says what comes. */
 export class Opened {
@@ -40,7 +41,8 @@ export class Opened {
       else if (step === 'open') options.onOpen?.()
       else if ('error' in step) options.onTrouble?.(step.error)
       else if ('deleted' in step) yield { type: 'deleted', object: read(step.deleted) }
-      else yield { type: 'reset', items: step.items.map(read), resourceVersion: '1' }
+      else if ('changed' in step) yield { type: 'modified', object: read(step.changed) }
+      else yield { type: 'reset', items: step.items.map(read), resourceVersion: step.version ?? '1' }
     }
     this.isClosed = true
   }
