@@ -130,9 +130,7 @@ async function compareUser(url: string, clusters: readonly ClusterState[], userI
   is(
     'pods in total',
     total.pods,
-    clusters
-      .filter(isThere)
-      .reduce((sum, cluster) => sum + new Set(shownOf(cluster, countedOf(cluster))).size, 0),
+    clusters.filter(isThere).reduce((sum, cluster) => sum + new Set(shownOf(cluster, countedOf(cluster))).size, 0),
   )
   is('nodes in total', total.nodes === null, !isAdmin)
   is(

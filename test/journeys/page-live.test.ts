@@ -176,6 +176,63 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     expect(times.toSorted((one, other) => one - other)[14]).toBeLessThan(1000)
   })
 
+  it.each([
+    ['in their order', '/types/pvc?view=rows'],
+    ['by what moves', path],
+  ])(
+    'are struck out at once where they are gone while the order is held, sorted %s, before they are read again',
+    async (_, place) => {
+      const many = Array.from({ length: 2400 }, (_, at) => row(`row-${String(at).padStart(4, '0')}`, 80 - at / 100))
+      await hub.put(west(many))
+      hub.gateway.only = /\/rows\/pvc(\?|$)/
+      const page = await visits.visit(`${base}${place}`)
+      await expect.poll(async () => (await names(page))[0], patient).toBe('row-0000')
+      const box = page.locator('.table-scroll')
+      const line = (name: string) => page.locator('tbody tr', { hasText: name })
+      for (const at of [3, 1700]) {
+        const name = `row-${String(at).padStart(4, '0')}`
+        await expect
+          .poll(async () => {
+            await box.evaluate((element, to) => element.scrollTo(0, to), Math.max(0, at - 5) * 38)
+            return line(name).isVisible()
+          }, patient)
+          .toBe(true)
+        await page.waitForTimeout(1000)
+        await line(`row-${String(at + 1).padStart(4, '0')}`).hover()
+        hub.gateway.hold = true
+        many.splice(
+          many.findIndex((one) => one.name === name),
+          1,
+        )
+        await hub.put(west([...many]))
+        await expect.poll(() => line(name).getAttribute('class'), { ...patient, message: name }).toContain('gone')
+        const looks = line(name)
+          .locator('[data-row-link]')
+          .evaluate('(link) => getComputedStyle(link).textDecorationLine')
+        expect(await looks).toBe('line-through')
+        // The order is given back, and nobody has read it again.
+        await page.mouse.move(0, 0)
+        await expect.poll(() => line(name).count(), patient).toBe(0)
+        hub.gateway.hold = false
+      }
+    },
+  )
+
+  it('are what was read last where the stream does not get through', async () => {
+    const page = await visits.visit(`${base}/types/pvc?view=rows`)
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'orders', 'stock'])
+    await live(page).waitFor()
+    hub.gateway.streams = false
+    hub.gateway.cut()
+    await hub.put(west([row('carts', 20), row('new', 30), row('stock', 40)]))
+    await lookAgain(page)
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'new', 'stock'])
+    await hub.put(west([row('carts', 20), row('stock', 40)]))
+    await lookAgain(page)
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'stock'])
+    hub.gateway.streams = true
+  })
+
   it('are one number above the table and in the heading, as new as the stream tells it, however few of them are loaded', async () => {
     const many = (count: number) =>
       Array.from({ length: count }, (_, at) => row(`row-${String(at).padStart(4, '0')}`, 9))

@@ -40,6 +40,30 @@ describe('what a query of rows holds', () => {
     expect(total).toBe(9)
   })
 
+  it('knows which rows that left are nowhere any more, the latest thousand, until they come again or it begins anew', () => {
+    const removed = (...ids: readonly string[]): RowsMessage => ({
+      kind: 'rowsChange',
+      query: 0,
+      changes: ids.map((id) => ({ op: 'remove', cluster: 'west', id, gone: true })),
+      total: 1,
+      now: 5,
+    })
+    const put: RowsMessage = { ...removed(), changes: [{ op: 'put', row: row('b'), at: 0 }] } as RowsMessage
+    const pushedOut: RowsMessage = {
+      ...removed(),
+      changes: [{ op: 'remove', cluster: 'west', id: 'c' }],
+    } as RowsMessage
+    const before = [first(['a', 'b', 'c'].map((name) => row(name))), removed('a', 'b'), pushedOut]
+    expect([...heldAfter(...before).gone.values()]).toEqual([
+      { cluster: 'west', id: 'a', at: 5 },
+      { cluster: 'west', id: 'b', at: 5 },
+    ])
+    expect([...heldAfter(...before, put).gone.keys()]).toEqual(['west/a'])
+    expect(heldAfter(...before, first([])).gone.size).toBe(0)
+    const many = Array.from({ length: 1200 }, (_, at) => `r${at}`)
+    expect([...heldAfter(...before, removed(...many)).gone.keys()][0]).toBe('west/r200')
+  })
+
   it('forgets one cluster, all of it with a new beginning, and says why it ended', () => {
     const begun = [row('a'), row('a', 'east')]
     const clear: RowsMessage = {

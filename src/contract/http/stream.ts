@@ -83,8 +83,11 @@ export type RowsChange =
    * put was taken out; puts come with rising places.
    */
   | { op: 'put'; row: FleetRowView; at?: number }
-  /** gone, no longer matching, or no longer among the first `limit` */
-  | { op: 'remove'; cluster: string; id: string }
+  /**
+   * gone, no longer matching, or no longer among the first `limit`. `gone`, only with `limit`: it is nowhere among the rows of the query,
+   * in front of these or behind them.
+   */
+  | { op: 'remove'; cluster: string; id: string; gone?: true }
   /** all rows of this cluster are forgotten, and its age with them; others may follow */
   | { op: 'clear'; cluster: string }
   /** every row of this cluster was read again: rows without a change are as old as this */
@@ -96,6 +99,8 @@ export interface HeldRows {
   rows: Map<string, FleetRowView>
   ages: Map<string, RowsAgeView>
   source: SourceView | null
+  /** with `limit`: by cluster and id, the latest that left and are nowhere among the rows of the query, and when that was told, ms */
+  gone: Map<string, { readonly cluster: string; readonly id: string; readonly at: number }>
   total: number
   /** the snapshot arrived whole */
   isWhole: boolean
@@ -107,6 +112,7 @@ export const noRows = (): HeldRows => ({
   rows: new Map(),
   ages: new Map(),
   source: null,
+  gone: new Map(),
   total: 0,
   isWhole: false,
   ended: null,
@@ -129,16 +135,23 @@ export function applyRows(held: HeldRows, message: RowsMessage): void {
     held.isWhole = message.isLast
     return
   }
-  applyChanges(held, message.changes)
+  applyChanges(held, message.changes, message.now)
   held.total = message.total
 }
 
-function applyChanges(held: HeldRows, changes: readonly RowsChange[]): void {
-  const { rows, ages } = held
+/** More of those that are gone nobody asks for: what they left is read again meanwhile. */
+const mostGone = 1000
+
+function applyChanges(held: HeldRows, changes: readonly RowsChange[], now: number): void {
+  const { rows, ages, gone } = held
   const placed: { readonly row: FleetRowView; readonly at: number }[] = []
   for (const change of changes) {
-    if (change.op === 'remove') rows.delete(rowKey(change.cluster, change.id))
-    else if (change.op === 'age') ages.set(change.age.cluster, change.age)
+    if (change.op === 'put') gone.delete(rowKey(change.row.cluster, change.row.id))
+    if (change.op === 'remove') {
+      const { cluster, id } = change
+      rows.delete(rowKey(cluster, id))
+      if (change.gone) gone.set(rowKey(cluster, id), { cluster, id, at: now })
+    } else if (change.op === 'age') ages.set(change.age.cluster, change.age)
     else if (change.op === 'clear') {
       ages.delete(change.cluster)
       for (const [key, { cluster }] of rows) if (cluster === change.cluster) rows.delete(key)
@@ -147,6 +160,10 @@ function applyChanges(held: HeldRows, changes: readonly RowsChange[]): void {
       rows.delete(rowKey(change.row.cluster, change.row.id))
       placed.push({ row: change.row, at: change.at })
     }
+  }
+  for (const key of gone.keys()) {
+    if (gone.size <= mostGone) break
+    gone.delete(key)
   }
   if (placed.length === 0) return
   const order = [...rows.values()]

@@ -28,7 +28,7 @@ const lengths: Readonly<Record<string, number>> = {
   sort: 128,
   order: 4,
   limit: 4,
-  cursor: 4096,
+  cursor: 2048,
 }
 /** Words that may stand several times, and how often. */
 const lists: Readonly<Record<string, { readonly most: number; readonly length: number }>> = {
@@ -62,7 +62,7 @@ export function parseRowsAsked(text: string): RowsAsked {
   const way: RowsAsked['order'] | undefined = order === 'asc' || order === 'desc' ? order : undefined
   if (order !== way) refuse(text, 'order is asc or desc')
   const most = limit === undefined ? undefined : Number(limit)
-  if (most !== undefined && (!Number.isInteger(most) || most < 1 || most > maxLimit))
+  if (most !== undefined && (!/^\d+$/.test(limit ?? '') || most < 1 || most > maxLimit))
     refuse(text, `limit is a number from 1 to ${maxLimit}`)
   if (rest.cursor !== undefined && most === undefined) refuse(text, 'cursor needs limit: how many rows behind it')
   const selector = labels === undefined ? undefined : parseLabelSelector(labels)

@@ -160,7 +160,11 @@ export class RowsFeed {
       const delta = this.#delta(past)
       const [before, total] = [this.#window, this.#total]
       const texts = this.#take(delta)
-      const all = [...delta.cleared.map(clearText), ...(before ? this.#windowTexts(before) : texts), ...delta.ages]
+      const all = [
+        ...delta.cleared.map(clearText),
+        ...(before ? this.#windowTexts(before, delta) : texts),
+        ...delta.ages,
+      ]
       this.#place = place
       this.last = this.#step(from, all, total)
       if (!this.asked.limit && this.#total > maxStreamedRows) this.#end('too_many_rows', this.#tooMany(this.#total))
@@ -196,7 +200,7 @@ export class RowsFeed {
       if ([...past.values()].includes('unknown')) return undefined
       const before = this.#window.moved(this.#incoming(delta.come), this.#incoming(delta.gone))
       if (!before) return undefined
-      const texts = [...clears, ...windowTexts(before, this.#window), ...delta.ages]
+      const texts = [...clears, ...windowTexts(before, this.#window, goneKeys(delta)), ...delta.ages]
       return this.#step(place, texts, before.total)
     })
   }
@@ -422,8 +426,8 @@ export class RowsFeed {
     return []
   }
 
-  #windowTexts(before: RowsWindow): string[] {
-    return this.#window ? windowTexts(before, this.#window) : []
+  #windowTexts(before: RowsWindow, delta: Delta): string[] {
+    return this.#window ? windowTexts(before, this.#window, goneKeys(delta)) : []
   }
 
   #incoming(rows: readonly Located[]): Incoming[] {
@@ -539,6 +543,7 @@ function* rowPages(
 // ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const keyOf = (cluster: string, id: string): string => `${cluster}/${id}`
+const keyAt = ({ type, place }: Located): string => keyOf(type.cluster.name, type.rows.idAt(place))
 
 /** Rows of a step are few. Of more nothing is kept, which would live as long as their table. */
 const maxTextsKept = 64
@@ -570,13 +575,20 @@ function newText({ cluster, source, rows }: VisibleType, place: number): string 
 
 const clearText = (cluster: string): string => JSON.stringify({ op: 'clear', cluster })
 
+/** Of rows that are nowhere among those asked for any more. */
+function goneKeys({ gone, come }: Delta): ReadonlySet<string> {
+  const keys = new Set(gone.map(keyAt))
+  for (const row of come) keys.delete(keyAt(row))
+  return keys
+}
+
 /** Rows that are in both and say the same are not told. */
 function changeTexts({ gone, come, cleared }: Delta): string[] {
   const isCleared = new Set(cleared)
-  const before = new Map(gone.map((row) => [keyOf(row.type.cluster.name, row.type.rows.idAt(row.place)), row]))
+  const before = new Map(gone.map((row) => [keyAt(row), row]))
   const puts: string[] = []
   for (const row of come) {
-    const key = keyOf(row.type.cluster.name, row.type.rows.idAt(row.place))
+    const key = keyAt(row)
     const known = before.get(key)
     before.delete(key)
     const text = rowText(row)

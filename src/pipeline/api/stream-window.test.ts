@@ -81,7 +81,13 @@ describe('a window of rows', () => {
             const after = window.moved(gone, come) ?? fresh
             expect(after.total).toBe(rows.size)
             expect(after.shown.map(({ json }) => json)).toEqual(fresh.shown.map(({ json }) => json))
-            expect(told(window.shown, windowTexts(window, after))).toEqual(after.shown.map(({ json }) => json))
+            const left = new Set(gone.map(({ name }) => name).filter((name) => !rows.has(name)))
+            const texts = windowTexts(window, after, new Set([...left].map(keyOf)))
+            expect(told(window.shown, texts)).toEqual(after.shown.map(({ json }) => json))
+            const removed = texts.map((text) => JSON.parse(text)).filter(({ op }) => op === 'remove')
+            for (const { id, gone } of removed) expect(gone === true).toBe(!rows.has(id.slice('a/'.length)))
+            const had = window.shown.filter(({ name }) => left.has(name)).map(({ id }) => id)
+            expect(removed.filter(({ gone }) => gone).map(({ id }) => id)).toEqual(had)
             window = after
           }
         },
@@ -100,11 +106,11 @@ describe('a window of rows', () => {
     const all = new Map(Array.from({ length: 100 }, (_, at) => [`p${at}`, at] as const))
     const before = newWindow(all, 50, 'desc')
     const after = before.moved([placed('p3', 3)], [incoming('p3', 1000)])
-    expect(after && windowTexts(before, after).map((text) => JSON.parse(text))).toEqual([
+    expect(after && windowTexts(before, after, new Set()).map((text) => JSON.parse(text))).toEqual([
       { op: 'remove', cluster: 'west', id: 'a/p50' },
       { op: 'put', row: JSON.parse(jsonOf('p3', 1000)), at: 0 },
     ])
-    expect(windowTexts(before, newWindow(all, 50, 'desc'))).toEqual([])
+    expect(windowTexts(before, newWindow(all, 50, 'desc'), new Set())).toEqual([])
   })
 
   it('is made anew where a row that went was not where it must have been', () => {

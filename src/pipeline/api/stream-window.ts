@@ -139,8 +139,9 @@ const rendered = ({ render, key, id, value, cluster, namespace, name }: Incoming
 /**
  * What one who is shown `before` must be told to be shown `after`. Both stand in the same order, and rows that did not move are the same
  * objects: so one walk finds what differs.
+ * @param gone keys of rows that are in neither because they are nowhere any more
  */
-export function windowTexts(before: RowsWindow, after: RowsWindow): string[] {
+export function windowTexts(before: RowsWindow, after: RowsWindow, gone: ReadonlySet<string>): string[] {
   if (before.rows === after.rows) return []
   const left: WindowRow[] = []
   const puts: string[] = []
@@ -165,6 +166,6 @@ export function windowTexts(before: RowsWindow, after: RowsWindow): string[] {
   }
   const removes = left
     .filter(({ key }) => !put.has(key))
-    .map(({ cluster, id }) => JSON.stringify({ op: 'remove', cluster, id }))
+    .map(({ key, cluster, id }) => JSON.stringify({ op: 'remove', cluster, id, ...(gone.has(key) && { gone: true }) }))
   return [...removes, ...puts]
 }

@@ -4,7 +4,7 @@ import { namesOfPacked, packRows, type ShownRow } from './packed-row.ts'
 import type { RowsAnswer } from './row-pages.ts'
 
 /** Names a row in a list over clusters. */
-export const fleetId = (row: FleetRowView): string => `${row.cluster}/${row.id}`
+export const fleetId = (row: Pick<FleetRowView, 'cluster' | 'id'>): string => `${row.cluster}/${row.id}`
 
 /** Rows over clusters as lists take them. */
 export function fleetAnswer({ items, clusters, ...page }: FleetPageView): RowsAnswer & { items: readonly ShownRow[] } {

@@ -16,6 +16,7 @@ const loaded = (names: readonly string[], more: Partial<ShownRow> = {}, isWhole 
   page: { total: names.length, next: null, source: null, on: [] },
   starts: [{ at: 0, cursor: undefined }],
   isWhole,
+  readAt: performance.now(),
   problem: null,
 })
 const held = (items: readonly FleetRowView[], total = items.length, behind: Partial<ToldRows> = {}): ToldRows => {
@@ -95,6 +96,23 @@ describe('RowOverlay', () => {
     // Nothing stands behind the last.
     expect(over('fg')).toMatchObject({ keys: 'abcdefg', isBehind: true, from: 5, to: 7 })
     expect(over('')).toMatchObject({ keys: 'ab', isBehind: true })
+  })
+
+  it('leaves out what is gone wherever it was read, until it was read since', () => {
+    const told = held([row('a'), row('b'), row('c')], 90)
+    const known = { ...loaded(['a', 'b', 'c', 'd', 'e'], {}, false), readAt: performance.now() - 10_000 }
+    const now = 100_000
+    const change = (...changes: Extract<RowsMessage, { kind: 'rowsChange' }>['changes']): void =>
+      applyRows(told.held, { kind: 'rowsChange', query: 0, changes, total: 89, now })
+    change({ op: 'remove', cluster: 'west', id: 'b', gone: true }, { op: 'put', row: row('d'), at: 2 })
+    const keys = (paged: Here, at = now) => [...overlay().over(paged, told, at).paged.rows.keys()].join('')
+    expect(keys(known)).toBe('acde')
+    expect(keys(known, now + 9000)).toBe('acde')
+    // Read after it was told.
+    expect(keys({ ...known, readAt: performance.now() }, now + 9000)).toBe('acdbe')
+    // Who was pushed out by others is behind them still, and who came back is there.
+    change({ op: 'remove', cluster: 'west', id: 'd' }, { op: 'put', row: row('b'), at: 1 })
+    expect(keys(known)).toBe('abcde')
   })
 
   it('keeps links of values that are the same, and drops those of others', () => {

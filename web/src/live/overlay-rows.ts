@@ -26,16 +26,21 @@ export interface ToldRows {
   readonly at: number
 }
 
+type RowName = Pick<FleetRowView, 'cluster' | 'id'>
+
+/** The hub's clock, as it is known here, is no further off. */
+const clockFaultMs = 1000
+
 /**
  * Rows that were read page by page, as the stream tells them now. Pages know where values lead to and reach as far as somebody
  * scrolls; the stream knows the rows where somebody looks, and their order, as of this moment.
  */
 export class RowOverlay {
-  readonly #idOf: (row: FleetRowView) => string
+  readonly #idOf: (row: RowName) => string
   readonly #made = new WeakMap<FleetRowView, { readonly list: RowList; readonly row: ShownRow }>()
 
   /** @param idOf names the row in its list */
-  constructor(idOf: (row: FleetRowView) => string) {
+  constructor(idOf: (row: RowName) => string) {
     this.#idOf = idOf
   }
 
@@ -50,7 +55,7 @@ export class RowOverlay {
     const reaches = isAll || (isFirst && known.size <= held.rows.size)
     const place = isFirst ? 0 : (known.placeOf(told.map(({ id }) => id)) ?? Math.min(at, known.size))
     const isEnd = !isFirst && held.rows.size < limit
-    const rows = (reaches ? RowList.empty : known).withBand(told, place, isEnd)
+    const rows = (reaches ? RowList.empty : known).withBand(told, { place, isEnd, gone: this.#gone(paged, held, now) })
     const isMoved = rows.order !== known.order
     const isBehind = isNew || (!reaches && (isMoved || known.size > held.total))
     return {
@@ -65,6 +70,12 @@ export class RowOverlay {
       from: rows.bandFrom,
       to: rows.bandFrom + told.length,
     }
+  }
+
+  /** Ids of rows that left after the pages were read, or about then. */
+  #gone({ readAt }: Here, { gone }: HeldRows, now: number): string[] {
+    const readMs = performance.now() - readAt
+    return [...gone.values()].filter(({ at }) => now - at <= readMs + clockFaultMs).map((row) => this.#idOf(row))
   }
 
   /** What is known of a row besides: looked up once for each list, as most of it is packed. */

@@ -46,9 +46,10 @@ describe('RowList', () => {
             const keys = [...read.keys()]
             const isAsRead = [...told.keys()].every((id, at) => keys[place + at] === id)
             const order = list.order
-            list = list.withBand(made, place, isEnd)
+            const gone = ids.filter((id, at) => at % 3 === nth % 4 && !told.has(id))
+            list = list.withBand(made, { place, isEnd, gone })
             const [front, back] = [[...read].slice(0, place), isEnd ? [] : [...read].slice(place)]
-            const others = ([id]: readonly [string, ShownRow]) => !told.has(id)
+            const others = ([id]: readonly [string, ShownRow]) => !told.has(id) && !gone.includes(id)
             shown = new Map([...front.filter(others), ...told, ...back.filter(others)])
             if (was === read) expect(list.order === order).toBe(isAsRead && shown.size === read.size)
           }
@@ -91,7 +92,7 @@ describe('RowList', () => {
           const list =
             what === 'read'
               ? RowList.of([...rowsOf(each), ...read.values()])
-              : read.withBand(rowsOf(each), place, what === 'end')
+              : read.withBand(rowsOf(each), { place, isEnd: what === 'end' })
           if (what === 'read') read = list
           one = hold(one.rows, list, list)
           other = hold(other.rows, plain(list), plain(list))

@@ -14,7 +14,7 @@ interface Band {
   readonly byId: ReadonlyMap<string, ShownRow>
   /** how many of the rows that were read stand in front of them */
   readonly from: number
-  /** places in what was read, in order, of rows that do not stand there: those of the band, and what is gone */
+  /** places in what was read, in order, of rows that do not stand there: those of the band, and those that are gone */
   readonly passed: readonly number[]
 }
 
@@ -73,8 +73,9 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
    * These rows in their order, amidst what else was read. It keeps its `order` where they stand there in these places, too.
    * @param place of the first of them in what was read
    * @param isEnd nothing stands behind them: what was read there is gone
+   * @param gone ids of others that are gone
    */
-  withBand(rows: Iterable<ShownRow>, place = 0, isEnd = false): RowList {
+  withBand(rows: Iterable<ShownRow>, { place = 0, isEnd = false, gone = [] as Iterable<string> } = {}): RowList {
     const byId = new Map<string, ShownRow>()
     for (const row of rows) byId.set(row.id, row)
     const places = [...byId.keys()].map((id) => this.#read.placeOf(id))
@@ -82,7 +83,12 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
     const known = new Set(places.filter((one) => one !== undefined))
     const members = known.size === byId.size
     if (isEnd) for (let behind = place; behind < this.#read.size; behind++) known.add(behind)
-    const passed = isAsRead && !isEnd ? [...known] : [...known].sort((a, b) => a - b)
+    for (const id of gone) {
+      const one = this.#read.placeOf(id)
+      if (one !== undefined) known.add(one)
+    }
+    const isBandAlone = known.size === byId.size
+    const passed = isAsRead && isBandAlone ? [...known] : [...known].sort((a, b) => a - b)
     const from = place - passed.filter((one) => one < place).length
     const isSame = passed.length === byId.size
     return new RowList(

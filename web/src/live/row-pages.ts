@@ -46,6 +46,8 @@ export type Paged =
       /** the newest answer: what goes for all rows */
       readonly page: RowsPage
       readonly isWhole: boolean
+      /** when the look that brought them began, ms of `performance.now` */
+      readonly readAt: number
       /** why the last look brought nothing new */
       readonly problem: ApiProblem | null
     }
@@ -64,6 +66,7 @@ interface RowPagesOptions {
 /** The answers up to here. */
 interface Read {
   readonly rows: RowList
+  readonly readAt: number
   /** how many rows came, those of two answers twice: that is how far it was read */
   readonly count: number
   readonly page: RowsPage
@@ -171,6 +174,7 @@ export class RowPages {
 
   /** The pages again, until there are so many rows or something else is wanted. */
   async #readAnew(least: number): Promise<Read> {
+    const readAt = performance.now()
     const first = await this.#ask(0)
     const { unpacked } = this.#options
     const rows = RowList.builder({
@@ -185,7 +189,8 @@ export class RowPages {
       count += items.length
       const next = items.length === 0 ? null : page.next
       if (next !== null) starts = [...starts, { at: count, cursor: next }]
-      if (count >= least || next === null || this.#lacks) return { rows: rows.build(), count, page, starts, next }
+      if (count >= least || next === null || this.#lacks)
+        return { rows: rows.build(), readAt, count, page, starts, next }
       answer = await this.#ask(count, next)
     }
   }
@@ -197,7 +202,7 @@ export class RowPages {
     const { items, ...page } = await this.#ask(before.count, before.next)
     const [count, next] = [before.count + items.length, items.length === 0 ? null : page.next]
     const starts = next === null ? before.starts : [...before.starts, { at: count, cursor: next }]
-    return { rows: before.rows.with(items), count, page, starts, next }
+    return { ...before, rows: before.rows.with(items), count, page, starts, next }
   }
 
   /** The page behind so many rows. */
@@ -215,8 +220,8 @@ export class RowPages {
 
   #show(): void {
     if (!this.#read) return
-    const { rows, page, starts, next } = this.#read
-    this.#tell({ state: 'here', rows, starts, page, isWhole: next === null, problem: null })
+    const { rows, page, starts, next, readAt } = this.#read
+    this.#tell({ state: 'here', rows, starts, page, isWhole: next === null, readAt, problem: null })
   }
 
   #fail(problem: ApiProblem): void {

@@ -42,7 +42,7 @@ function ofFleet(client: Client, type: string, aggregations: boolean, isLong: bo
   }
 }
 
-const ownId = (row: FleetRowView) => row.id
+const ownId = ({ id }: Pick<FleetRowView, 'id'>) => id
 
 interface RowsOptions {
   /** the first so many are read at once and followed, and no more; default: as far as somebody scrolls */
@@ -101,10 +101,12 @@ export function useRows(
   const isCarried = isAsked && (window.cursor ?? '').length <= longestCursor
   const told = useToldRows(isCarried ? { cluster, type, question: key } : null, { ...window, limit })
   const overlay = useMemo(() => new RowOverlay(cluster === null ? fleetId : ownId), [cluster])
-  const over = useMemo(
-    () => (paged.state === 'here' && !pending && told ? overlay.over(paged, told, store.clock.now()) : null),
-    [paged, pending, told, overlay, store],
-  )
+  const isHeard = useLive(({ link }) => link.state === 'live')
+  const over = useMemo(() => {
+    if (paged.state !== 'here' || pending || !told) return null
+    // What was read after the stream broke off is newer than what it told.
+    return isHeard || told.heardAt >= paged.readAt ? overlay.over(paged, told, store.clock.now()) : null
+  }, [paged, pending, told, isHeard, overlay, store])
   useEffect(() => {
     if (size !== undefined || paged.state !== 'here' || pending) return
     const now = told?.cursor === window.cursor && over ? { ...window, at: over.from } : window
@@ -120,7 +122,7 @@ export function useRows(
   }, [isBehind, told])
 
   const again = useCallback(() => pages.current?.again(), [])
-  const isLive = useLive(({ link }) => link.state === 'live') && told?.held.isWhole === true && over?.reaches !== false
+  const isLive = isHeard && told?.held.isWhole === true && over?.reaches !== false
   // What the stream tells whole is of now, whatever became of the last look at it.
   const isOfNow = isLive && over !== null
   const problem = paged.state === 'waiting' || isOfNow ? null : paged.problem
@@ -176,6 +178,8 @@ const waiting: Paged = { state: 'waiting' }
 
 interface Told extends ToldRows {
   readonly revision: number
+  /** ms of `performance.now` */
+  readonly heardAt: number
 }
 
 /** Between two looks at what the stream tells passes so many times as long as the last one took to draw. */
@@ -211,7 +215,7 @@ function useToldRows(
         limit,
       },
       ({ held, revision }) => {
-        newest = { held, revision, at, cursor, limit }
+        newest = { held, revision, heardAt: performance.now(), at, cursor, limit }
         const { began, ended } = drawing.current
         const rest = Number.isFinite(ended) ? ended + (ended - began) * restFactor - performance.now() : 0
         timer ??= setTimeout(look, Math.max(0, rest))
@@ -230,6 +234,6 @@ function useToldRows(
 }
 
 /** A stream that is asked what it cannot take carries nothing at all: neither longer words nor a longer cursor. */
-const longestCursor = 4096
+const longestCursor = 2048
 const isShort = ({ q = '', where = [] }: RowsPageQuery): boolean =>
   q.length <= 200 && where.length <= 10 && where.every((condition) => condition.length <= 512)
