@@ -139,7 +139,7 @@ describe('a snapshot', () => {
     rows.remove([aRow('a', 'x'), aRow('a', 'y')])
     const second = compose(store, all('a'))
     const none = changesSince(store, all('a'), second, given(first))
-    expect([namesOf(none?.put), none?.removed]).toEqual([[], []])
+    expect([namesOf(none?.put), none?.removed, none?.kept]).toEqual([[], [], 2])
     rows.put([aRow('a', 'y', 2)])
     rows.setComplete(true)
     const third = compose(store, all('a'))

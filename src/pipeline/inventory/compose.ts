@@ -29,6 +29,8 @@ export interface SnapshotChanges {
   /** unpacked one by one as they are read: a sink that hangs holds none of them */
   readonly put: Iterable<Row>
   readonly removed: readonly RowKey[]
+  /** how many rows left that are not to be deleted, as the snapshot is incomplete */
+  readonly kept: number
 }
 
 /** All rows of an inventory at one moment. What comes later changes nothing of it. */
@@ -211,7 +213,7 @@ export function changesSince(
   const removed = departed
     .filter(({ target, key }) => targets.has(target) && (!namespaces || namespaces.has(homeOf(key))))
     .map(({ key }) => key)
-  return { put, removed: snapshot.isComplete ? removed : [] }
+  return snapshot.isComplete ? { put, removed, kept: 0 } : { put, removed: [], kept: removed.length }
 }
 
 /** The namespace that an object is judged by. */

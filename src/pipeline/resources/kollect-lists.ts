@@ -12,8 +12,10 @@ export function kollectList(kind: string, plural: string): ListRead {
   return { ...listOf<KubeObject>(resource), servedAs }
 }
 
+/** What the agent says of a sink in which rows stand that are gone. */
+export const DELETIONS_WAIT = 'DeletionsWait'
 /** Reasons of a sink that fails in nothing: it got nothing yet, or all but deletions. */
-export const WAITING: readonly string[] = ['Pending', 'DeletionsWait']
+export const WAITING: readonly string[] = ['Pending', DELETIONS_WAIT]
 /** What the agent says of a sink that holds rows of another cluster under the same name. */
 export const CONFLICT = 'WriterConflict'
 

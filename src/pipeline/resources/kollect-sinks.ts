@@ -2,7 +2,15 @@ import { fields, instant, text } from '#collect'
 import type { KubeObject } from '#kube'
 import { type NamedElsewhere, seconds } from '#model'
 import { defineResource } from './define.ts'
-import { CONFLICT, conditionOf, kollectList, type Said, standingHealth, WAITING } from './kollect-lists.ts'
+import {
+  CONFLICT,
+  conditionOf,
+  DELETIONS_WAIT,
+  kollectList,
+  type Said,
+  standingHealth,
+  WAITING,
+} from './kollect-lists.ts'
 import { createdAt, numberOf, textOf } from './read.ts'
 
 /** It speaks of what the targets of its namespace choose, and those of the cluster, whose rows may go to it as well. */
@@ -47,6 +55,7 @@ export const kollectSinks = defineResource({
         'Caught up': 'healthy',
         Failing: 'unhealthy',
         'Other writer': 'unhealthy',
+        'Deletions wait': 'unknown',
         'Nothing yet': 'unknown',
         'Not used': 'unknown',
       },
@@ -138,6 +147,7 @@ function exportsWord({ status }: KubeObject): string | null {
   const found = failing(status)
   if (found) return found.reason === CONFLICT ? 'Other writer' : 'Failing'
   if (behindSince !== undefined) return 'Behind'
+  if (conditionOf(status, 'Synced')?.reason === DELETIONS_WAIT) return 'Deletions wait'
   return lastExportTime === undefined ? 'Nothing yet' : 'Caught up'
 }
 

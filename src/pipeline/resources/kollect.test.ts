@@ -146,6 +146,11 @@ describe('a sink of inventory', () => {
       { exports: 'Caught up', rows: 7, lastExportAt: at('2026-11-02T00:00:00Z'), behindSince: null, why: null },
     ],
     [
+      'rows that are gone stand there',
+      { ...written, conditions: [said('Synced', 'False', 'DeletionsWait', '2 rows stand there still')] },
+      { exports: 'Deletions wait', failingSince: null, conflict: null },
+    ],
+    [
       'it lacks something for long',
       { ...written, behindSince: '2026-11-02T01:00:00Z', conditions: [said('Synced', 'True', 'Exported')] },
       { exports: 'Behind', behindSince: at('2026-11-02T01:00:00Z'), failingSince: null },

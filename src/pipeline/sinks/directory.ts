@@ -8,6 +8,7 @@ import {
   planDocuments,
   planRemoval,
   previewDocuments,
+  toldOf,
   tooLarge,
 } from './documents/index.ts'
 import type { Delivery, Position, Probe, Receipt, Sink, SinkPreview, Writing } from './sink.ts'
@@ -56,9 +57,7 @@ export class DirectorySink implements Sink {
     }
     await this.#take(plan.removed)
     this.#held.set(delivery.writing, plan.position, delivery.position)
-    const { replaced } = plan
-    const done = { position: delivery.position, written, removed: plan.removed.length, bytes }
-    return replaced === undefined ? done : { ...done, replaced }
+    return { position: delivery.position, written, removed: plan.removed.length, bytes, ...toldOf(plan) }
   }
 
   async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {

@@ -48,8 +48,16 @@ export interface Delivery {
   readonly takenAt: number
   /** all rows, in canonical order; may be asked again */
   rows(): Iterable<Row>
-  /** what differs from the snapshot at `base`; of use only where that is what the sink holds */
-  readonly changes?: { readonly base: Position; readonly put: Iterable<Row>; readonly removed: readonly RowKey[] }
+  /**
+   * what differs from the snapshot at `base`; of use only where that is what the sink holds. `kept`: at most so many rows stand there that
+   * left and are not to be deleted
+   */
+  readonly changes?: {
+    readonly base: Position
+    readonly put: Iterable<Row>
+    readonly removed: readonly RowKey[]
+    readonly kept?: number
+  }
   /** the sink took the same content before: it is asked whether it still holds it, and whether somebody else wrote there */
   readonly isLook?: boolean
   /** ceiling of one document or message in bytes; what does not fit goes in parts, or fails */
@@ -72,6 +80,8 @@ export interface Receipt {
   readonly conflict?: string
   /** what stood there was written by another cluster of the same name, which may be gone or not: a sentence */
   readonly replaced?: string
+  /** rows that stand there still though the snapshot has none of them; absent: none, or such as are to stay */
+  readonly kept?: number
   /** all was written, and what is gone is not deleted yet */
   readonly waits?: Waits
 }

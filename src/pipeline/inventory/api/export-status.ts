@@ -6,7 +6,7 @@ interface ExportStatus {
   readonly sinkName: string
   readonly sinkNamespace: string
   readonly sinkFamily: string
-  /** `debounced`: the sink holds what was exported, and what changed since waits for the end of its window */
+  /** `debounced`: the sink took what was exported, and what changed since, or what is gone, waits */
   readonly status: 'ok' | 'degraded' | 'debounced' | 'unknown'
   readonly lastExportTime?: string
   readonly message: string
@@ -33,7 +33,7 @@ function ofBinding(view: BindingView, now: number): ExportStatus {
   const since = behindSince === undefined ? '' : new Date(behindSince).toISOString()
   const waits = isLate
     ? `; it lacks what changed since ${since}`
-    : status === 'debounced'
+    : status === 'debounced' && view.state !== 'waiting'
       ? `; what changed since ${since} waits for the end of its window`
       : ''
   return {
@@ -48,6 +48,7 @@ function ofBinding(view: BindingView, now: number): ExportStatus {
 function statusOf({ state, behindSince }: BindingView, isLate: boolean): ExportStatus['status'] {
   if (state === 'pending') return 'unknown'
   if (isLate || state === 'failing' || state === 'blocked') return 'degraded'
+  if (state === 'waiting') return 'debounced'
   return behindSince === undefined ? 'ok' : 'debounced'
 }
 

@@ -525,7 +525,8 @@ describe('bindings of an inventory', () => {
     one.deletesAt = clock.now() + seconds(90)
     world.rows.remove([aRow('b')])
     await clock.advance(1)
-    expect(world.views()['database/one']).toMatchObject({ state: 'waiting', reason: 'DeletionsWait' })
+    const message = '1 row that is gone stands there still: somebody may be there'
+    expect(world.views()['database/one']).toMatchObject({ state: 'waiting', reason: 'DeletionsWait', message })
     expect(world.views()['database/one']?.lastChecksum).toBeUndefined()
     world.rows.put([aRow('d')])
     await clock.advance(1)
@@ -537,6 +538,29 @@ describe('bindings of an inventory', () => {
     expect(one.namesOf(WRITING)).toEqual(['a', 'c', 'd'])
     expect(world.views()['database/one']).toMatchObject({ state: 'exported', lastChecksum: expect.any(String) })
     expect(await world.metrics.registry.metrics()).not.toMatch(/kollect_sink_errors_total\{/)
+  })
+
+  it('say how many rows stay until all is read again, and say nothing of it any more then', async () => {
+    const said: (string | undefined)[] = []
+    const world = new World({ onChange: () => said.push(world.views()['database/one']?.message) })
+    world.rows.put([aRow('a'), aRow('b'), aRow('c')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    world.rows.setComplete(false, true)
+    await clock.advance(1)
+    expect(world.views()['database/one']).toMatchObject({ state: 'exported' })
+    world.rows.remove([aRow('b'), aRow('c')])
+    await clock.advance(1)
+    expect(world.places.one.namesOf(WRITING)).toEqual(['a', 'b', 'c'])
+    const message = expect.stringContaining('2 rows that were not read stand there still')
+    expect(world.views()['database/one']).toMatchObject({ state: 'waiting', reason: 'DeletionsWait', message })
+    expect(said.at(-1)).toEqual(message)
+    world.rows.setComplete(true)
+    await clock.advance(1)
+    expect(world.places.one.namesOf(WRITING)).toEqual(['a'])
+    expect(world.views()['database/one']).toMatchObject({ state: 'exported', reason: 'Exported' })
+    expect(said.at(-1)).toBe('the sink holds what was exported')
   })
 
   it('take away what they wrote when the sink says, where it has to wait', async () => {

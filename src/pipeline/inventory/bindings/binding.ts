@@ -126,7 +126,7 @@ export class Binding implements AsyncDisposable {
   #failure: { readonly reason: string; readonly message: string } | undefined
   /** what is told of another cluster that wrote there before; for as long as this process runs */
   #replaced: string | undefined
-  /** why the sink has not deleted yet what is gone */
+  /** which rows the sink has not deleted yet, and why */
   #waits: string | undefined
   #behindSince: number | undefined
   #isSuspended = false
@@ -418,6 +418,7 @@ export class Binding implements AsyncDisposable {
     this.#overtakenTimes = 0
     if (receipt.isPartial) return this.#goOn()
     const { waits } = receipt
+    const lags = keptWords(receipt)
     this.#acknowledge(delivery, snapshot, snapshot.isComplete && !waits)
     if (!isHeartbeat || waits) this.#standing = snapshot.isComplete && !waits ? snapshot.checksum : undefined
     if (isHeartbeat && !waits) {
@@ -439,9 +440,9 @@ export class Binding implements AsyncDisposable {
         'a sink had another writer',
       )
     }
-    const isNews = !isHeartbeat || waits !== undefined || this.#failure !== undefined
+    const isNews = !isHeartbeat || waits !== undefined || this.#failure !== undefined || this.#waits !== lags
     this.#failure = undefined
-    this.#waits = waits?.message
+    this.#waits = lags
     health.took(this.place, this.#inventory, snapshot.itemCount)
     // What changed while it was on its way is what the sink lacks now.
     const before = this.#behindSince
@@ -553,6 +554,15 @@ export class Binding implements AsyncDisposable {
     if (this.#goal.kind === 'remove') this.#removal = { kind: 'failed', message, errorClass }
     onChange()
   }
+}
+
+/** Which rows are there still, and until when; undefined: none that are to go. */
+function keptWords({ kept = 0, waits }: Receipt): string | undefined {
+  const which = kept === 1 ? '1 row that is gone stands' : `${kept} rows that are gone stand`
+  if (waits) return `${kept === 0 ? 'rows that are gone stand' : which} there still: ${waits.message}`
+  if (kept === 0) return undefined
+  const missing = kept === 1 ? '1 row that was not read stands' : `${kept} rows that were not read stand`
+  return `${missing} there still: none is deleted before every target is read to its end`
 }
 
 /** Where an error came from, without its words, which may hold a credential. */

@@ -58,7 +58,7 @@ function outcome(facts: InventoryFacts, failing: readonly BindingView[], now: nu
   // What earlier starts exported is old by now, or grows old, whatever stands in the sinks.
   if (rows && isUnread(rows) && (late.length > 0 || rows.isHindered)) return degraded('TargetDegraded', waitsFor(rows))
   if (failing.length > 0) {
-    const message = said(failing)
+    const message = said([...failing, ...waiting])
     return [
       condition('Ready', 'True', 'PartiallySynced', message),
       condition('Synced', 'False', 'PartiallySynced', message),

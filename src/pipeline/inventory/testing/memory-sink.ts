@@ -114,11 +114,16 @@ export class MemoryPlace {
     const waits = this.#waits()
     const mayRemove = delivery.complete && !waits
     const counts = byChanges ? apply(rows, changes, mayRemove) : replaceRows(rows, delivery, mayRemove)
-    const isWaiting = waits && delivery.complete && rows.size > delivery.itemCount
+    const kept = rows.size - delivery.itemCount
+    const isWaiting = waits && delivery.complete && kept > 0
     if (mayRemove) expect(texts(rows.values())).toEqual(texts(delivery.rows()))
     this.held.set(text, { position: delivery.position, rows })
     this.taken.push({ at: this.now(), delivery, byChanges, ...counts })
-    const more = { ...(isWaiting && { waits }), ...(this.replaced !== undefined && { replaced: this.replaced }) }
+    const more = {
+      ...(kept > 0 && { kept }),
+      ...(isWaiting && { waits }),
+      ...(this.replaced !== undefined && { replaced: this.replaced }),
+    }
     return { position: delivery.position, bytes: counts.written, ...counts, ...more }
   }
 

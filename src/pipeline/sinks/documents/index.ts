@@ -9,7 +9,7 @@
 export { documentFormats } from './format.ts'
 export { HeldPositions } from './held-positions.ts'
 export { type DocumentLayout, layoutOf } from './layout.ts'
-export { type DocumentPlan, everyFile, planDocuments, planRemoval } from './plan.ts'
+export { type DocumentPlan, everyFile, planDocuments, planRemoval, toldOf } from './plan.ts'
 export type { DocumentFile } from './planned-files.ts'
 export { previewDocuments } from './preview.ts'
 export { type DocumentTree, ownerKey, tooLarge } from './tree.ts'

@@ -33,8 +33,9 @@ export type DocumentPlan =
       readonly manifest: DocumentFile
       /** owned until now, and no more */
       readonly removed: readonly string[]
-      /** as that of a Receipt */
+      /** as those of a Receipt */
       readonly replaced?: string
+      readonly kept?: number
     }
   /** What stands there is this snapshot, or a later one; nothing is done. */
   | { readonly kind: 'none'; readonly receipt: Receipt }
@@ -79,7 +80,12 @@ export async function planDocuments(
     ? { ...headOf(delivery), position: former.position, exportedAt: former.exportedAt }
     : headOf(delivery)
   const making: Making = { delivery, layout, head, former: complete ? undefined : former, tree, signal }
-  const { paths, partTotal, files } = await (isTree ? treeFiles(making) : documentFiles(making, layout.template))
+  const {
+    paths,
+    partTotal,
+    files,
+    kept: keptRows,
+  } = await (isTree ? treeFiles(making) : documentFiles(making, layout.template))
   const list = paths.find(isListPath)
   if (list !== undefined)
     throw new SinkError(
@@ -88,7 +94,8 @@ export async function planDocuments(
     )
   const owned = new Set(former?.paths)
   const current = placesOf([...paths, path])
-  const goes = goesFrom(delivery, layout, isTree, paths)
+  const isPruned = prunes(layout, isTree)
+  const goes = goesFrom(paths, complete && isPruned)
   const gone = [...owned].filter((one) => !current.has(one) && !isListPath(one))
   const there = await tree.existing([...current, ...gone.filter(goes)], signal)
   const added = paths.filter((one) => !owned.has(one) && there.has(one))
@@ -96,6 +103,7 @@ export async function planDocuments(
   await refuseListedByOthers(added, path, writing, tree, signal)
   const removed = ofWriting(gone.filter(goes), writing, there)
   const kept = gone.filter((one) => !goes(one))
+  const keptCount = complete ? 0 : isTree && isPruned ? kept.length : keptRows
   const { exportedAt } = head
   const { position } = delivery
   const replaced = replacedBy(writer, former?.writer)
@@ -115,8 +123,18 @@ export async function planDocuments(
     manifest: { path, text: manifestText(manifest) },
     removed,
     ...(replaced !== undefined && { replaced }),
+    ...(keptCount > 0 && { kept: keptCount }),
   }
 }
+
+/** What a plan tells of its receipt. */
+export const toldOf = ({
+  replaced,
+  kept,
+}: DocumentPlan & { readonly kind: 'write' }): Pick<Receipt, 'replaced' | 'kept'> => ({
+  ...(replaced !== undefined && { replaced }),
+  ...(kept !== undefined && { kept }),
+})
 
 /** What is taken away with an inventory; nothing where somebody wrote later. */
 export async function planRemoval(
@@ -188,11 +206,13 @@ const foldersOf = (path: string): string[] =>
     .slice(0, -1)
     .map((_, i, all) => all.slice(0, i + 1).join('/'))
 
+/** Whether files that are written no more are to go. */
+const prunes = (layout: DocumentLayout, isTree: boolean): boolean =>
+  layout.prune ?? (isTree || !layout.template.includes('{generation}'))
+
 /** Whether a file that is owned and written no more goes. What an incomplete snapshot does not name stays. */
-function goesFrom({ complete }: Delivery, layout: DocumentLayout, isTree: boolean, paths: readonly string[]) {
+function goesFrom(paths: readonly string[], isPruned: boolean) {
   const wholes = new Set(paths.map(wholePath))
-  const keepsGenerations = !isTree && layout.template.includes('{generation}')
-  const isPruned = complete && (layout.prune ?? !keepsGenerations)
   return (path: string): boolean => isPruned || wholes.has(wholePath(path))
 }
 

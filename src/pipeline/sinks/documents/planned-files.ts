@@ -31,6 +31,8 @@ export interface PlannedFiles {
   /** of all of them */
   readonly paths: readonly string[]
   readonly partTotal: number
+  /** rows that stay in them though the snapshot has none of them */
+  readonly kept: number
   /** may be asked again */
   files(): Iterable<DocumentFile>
 }
@@ -47,12 +49,13 @@ export async function documentFiles(
       'terminal',
       `${path} is the name of a part of another document: let no path template end in .part-0001-of-0002`,
     )
-  const rows = await withRowsOf(path, given, making)
+  const { rows, kept } = await withRowsOf(path, given, making)
   const packed = packRows({ head, rows, maxBytes: delivery.maxPartBytes }, documentFormats[layout.format])
   const { total } = packed
   return {
     paths: Array.from({ length: total }, (_, i) => partPath(path, { index: i + 1, total })),
     partTotal: total,
+    kept,
     *files() {
       for (const part of packed.parts()) yield { path: partPath(path, part), text: part.text }
     },
@@ -65,7 +68,7 @@ const MAX_DOCUMENT_BYTES = 4 * 2 ** 20
 
 /** The rows, with those of the document that stands there where it may not lose any. */
 async function withRowsOf(path: string, rows: () => Iterable<Row>, { former, tree, delivery, signal }: Making) {
-  if (!former) return rows
+  if (!former) return { rows, kept: 0 }
   const before: Row[] = []
   const maxBytes = Math.max(MAX_DOCUMENT_BYTES, 2 * delivery.maxPartBytes)
   let left = MAX_FORMER_BYTES
@@ -76,7 +79,7 @@ async function withRowsOf(path: string, rows: () => Iterable<Row>, { former, tre
     if (text !== '') for (const row of rowsOfDocument(one, text)) before.push(row)
   }
   const all = withFormer(rows(), before)
-  return () => all
+  return { rows: () => all, kept: all.length - delivery.itemCount }
 }
 
 export async function treeFiles(making: Making): Promise<PlannedFiles> {
@@ -90,6 +93,7 @@ export async function treeFiles(making: Making): Promise<PlannedFiles> {
   return {
     paths: [...paths, ...(index?.paths ?? [])],
     partTotal: index?.partTotal ?? 1,
+    kept: 0,
     *files() {
       let at = 0
       for (const row of delivery.rows()) yield rowFile(paths[at++] as string, row, making) // one for each row

@@ -11,6 +11,7 @@ import {
   planDocuments,
   planRemoval,
   previewDocuments,
+  toldOf,
 } from '../documents/index.ts'
 import {
   type Delivery,
@@ -184,11 +185,7 @@ export class GitSink implements Sink {
     if (plan.kind === 'none') return plan
     const there = await tree.files([...plan.paths, ...plan.removed, plan.manifest.path], signal)
     const removed = plan.removed.filter((path) => there.has(path))
-    const { replaced } = plan
-    const receipt = {
-      ...{ position, written: 0, removed: removed.length, bytes: 0 },
-      ...(replaced !== undefined && { replaced }),
-    }
+    const receipt = { position, written: 0, removed: removed.length, bytes: 0, ...toldOf(plan) }
     const every = everyFile(plan)
     function* changed(): Generator<DocumentFile> {
       for (const file of every) {

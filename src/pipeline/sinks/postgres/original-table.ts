@@ -9,7 +9,7 @@ import { lockInventory } from './writers.ts'
 
 const BATCH_BYTES = 4 * 2 ** 20
 const NOTHING = { written: 0, removed: 0, bytes: 0 }
-const UNCUT = { ...NOTHING, isCut: false }
+const UNCUT = { ...NOTHING, isCut: false, kept: 0 }
 const START: Position = { epoch: 0n, sequence: 0n }
 
 /**
@@ -36,7 +36,7 @@ export class OriginalTable implements TableWriter {
     if (held && (order > 0 || (order === 0 && held.complete >= complete)))
       return { receipt: { position: held.position, ...NOTHING } }
     const isSame = held?.complete && held.checksum === checksum
-    const { isCut, ...done } = isSame ? UNCUT : await this.#write(session, delivery, held?.position, bounds)
+    const { isCut, kept, ...done } = isSame ? UNCUT : await this.#write(session, delivery, held?.position, bounds)
     // What is there of it is found equal by the next delivery, and costs that little.
     if (isCut)
       return {
@@ -44,7 +44,7 @@ export class OriginalTable implements TableWriter {
         held: () => void this.#held.delete(key),
       }
     return {
-      receipt: { position, ...done },
+      receipt: { position, ...done, ...(kept > 0 && { kept }) },
       // It holds only once the transaction does.
       held: () => void this.#held.set(key, { position, checksum, complete }),
     }
@@ -72,7 +72,18 @@ export class OriginalTable implements TableWriter {
       removed = isOfUse
         ? await this.#remove(session, writing, changes.removed.map(rowKeyOf))
         : await this.#removeAllBut(session, writing, put.keys)
-    return { written: put.written, removed, bytes: put.bytes, isCut: put.isCut }
+    const mayStay = !complete && !put.isCut && (!isOfUse || changes.kept !== 0)
+    const kept = mayStay ? await this.#beyond(session, writing, isOfUse ? delivery.itemCount : put.keys.size) : 0
+    return { written: put.written, removed, bytes: put.bytes, isCut: put.isCut, kept }
+  }
+
+  /** How many rows are there beyond so many that are. */
+  async #beyond(session: Session, writing: Writing, count: number): Promise<number> {
+    const { rows } = await session.query<{ held: number }>(
+      `select count(*)::int4 as held from ${this.#tables.resources} where cluster = $1 and inventory_namespace = $2 and inventory_name = $3`,
+      valuesOf(writing),
+    )
+    return Math.max(0, (rows[0]?.held ?? 0) - count)
   }
 
   async #put(session: Session, writing: Writing, rows: Iterable<Row>, bounds: Bounds) {

@@ -89,7 +89,9 @@ export class OwnTables implements TableWriter {
     const isOfUse = isBase && !held.removed && (held.complete || !complete)
     const source = isSame ? none() : isOfUse ? differs.told(changes, mayDelete) : differs.found(mayDelete)
     const { isCut, ...applied } = await apply({ session, tables: this.#tables, writing, position, bounds }, source)
-    const waits = complete && !mayDelete && !isCut && differs.kept > 0
+    const mayStay = held && !mayDelete && !isCut && differs.kept > 0
+    const kept = mayStay ? await this.#kept(session, delivery) : 0
+    const waits = complete && kept > 0
     const { others } = standing
     // Until all of it is there, it is as if it had not come.
     const reached = isCut ? { ...position, sequence: position.sequence - 1n } : position
@@ -106,7 +108,7 @@ export class OwnTables implements TableWriter {
       },
     )
     return {
-      receipt: { position: reached, ...applied, ...(isCut && { isPartial: true }) },
+      receipt: { position: reached, ...applied, ...(isCut && { isPartial: true }), ...(kept > 0 && { kept }) },
       ...(held && waits && { waits: waitsFor(others, held.now, this.#silenceMs) }),
     }
   }
@@ -181,6 +183,17 @@ export class OwnTables implements TableWriter {
     return { receipt: { ...receipt, conflict } }
   }
 
+  /** Rows that the inventory has there beyond those of the snapshot, all of which are there now. */
+  async #kept(session: Session, { writing, itemCount }: Delivery): Promise<number> {
+    const { cluster, namespace, inventory } = writing
+    const { rows } = await session.query<{ held: number }>(
+      `select count(*)::int4 as held from ${this.#tables.claims}
+where cluster = $1 and inventory_namespace = $2 and inventory_name = $3`,
+      [cluster, namespace, inventory],
+    )
+    return Math.max(0, (rows[0]?.held ?? 0) - itemCount)
+  }
+
   #epochsOf({ cluster }: Writing): ReadonlySet<bigint> {
     return this.#epochs.get(cluster) ?? new Set()
   }
@@ -218,7 +231,7 @@ class Differences {
   readonly #session: Session
   readonly #tables: Tables
   readonly #delivery: Pick<Delivery, 'writing' | 'rows'>
-  /** rows that are gone and were not deleted */
+  /** rows that are gone and were not deleted; of told ones some may never have been there */
   kept = 0
 
   constructor(session: Session, tables: Tables, delivery: Pick<Delivery, 'writing' | 'rows'>) {
@@ -228,8 +241,12 @@ class Differences {
   }
 
   /** As the delivery says itself. */
-  async *told({ put, removed }: NonNullable<Delivery['changes']>, mayDelete: boolean): AsyncGenerator<Change> {
+  async *told(
+    { put, removed, kept = 0 }: NonNullable<Delivery['changes']>,
+    mayDelete: boolean,
+  ): AsyncGenerator<Change> {
     for (const row of put) yield { key: row, put: { row, hash: hashOf(row) } }
+    this.kept += kept
     if (mayDelete) for (const key of removed) yield { key }
     else this.kept += removed.length
   }

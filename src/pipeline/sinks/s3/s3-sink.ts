@@ -10,6 +10,7 @@ import {
   planDocuments,
   planRemoval,
   previewDocuments,
+  toldOf,
 } from '../documents/index.ts'
 import {
   type Delivery,
@@ -69,11 +70,7 @@ export class S3Sink implements Sink {
     const options = { layout: this.#layout, writer: this.#context.writer, tree: this.#store, held: this.#held }
     const plan = await planDocuments(delivery, options, signal)
     if (plan.kind === 'none') return plan.receipt
-    const { replaced } = plan
-    const receipt = {
-      ...{ position, written: 0, removed: plan.removed.length, bytes: 0 },
-      ...(replaced !== undefined && { replaced }),
-    }
+    const receipt = { position, written: 0, removed: plan.removed.length, bytes: 0, ...toldOf(plan) }
     for (const { path, text: body } of plan.isSame ? missingFiles(plan) : everyFile(plan)) {
       const owner = ownerKey(writing)
       await this.#store.write({ path, text: body, contentType, owner, isNew: plan.free.has(path) }, signal)

@@ -31,6 +31,8 @@ export interface SinkContract {
   readonly saysWhoWrote?: boolean
   /** what an earlier process wrote is not known to a later one, so that it takes older snapshots */
   readonly forgets?: boolean
+  /** whether rows of before stand beside an incomplete snapshot and are counted; default true */
+  readonly countsKept?: boolean
   /** ceiling of a part; default 16 MiB */
   readonly maxPartBytes?: number
 }
@@ -135,6 +137,20 @@ export function sinkContract(name: string, contract: SinkContract): void {
       await reads(west, [...expected, aRow(11)])
       await deliver(sink, west, at(3), [], { complete: false })
       await reads(west, [...expected, aRow(11)])
+    })
+
+    const whereRowsStay = contract.countsKept === false ? () => undefined : it
+    whereRowsStay('says how many rows stand there that a snapshot has not, and that none do any more', async () => {
+      const sink = await opened('west')
+      const keptOf = async (sequence: number, rows: readonly Row[], more = {}) =>
+        (await deliver(sink, west, at(sequence), rows, more)).kept
+      expect(await keptOf(1, rowsTo(10))).toBeUndefined()
+      expect(await keptOf(2, rowsTo(10), { complete: false })).toBeUndefined()
+      expect(await keptOf(3, rowsTo(7), { complete: false })).toBe(3)
+      const changes = { base: at(3), put: [aRow(11)], removed: [], kept: 5 }
+      expect(await keptOf(4, [...rowsTo(6), aRow(11)], { complete: false, changes })).toBe(4)
+      expect(await keptOf(5, rowsTo(6))).toBeUndefined()
+      await reads(west, rowsTo(6))
     })
 
     it('deletes what is gone for a complete one', async () => {
