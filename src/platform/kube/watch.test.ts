@@ -189,13 +189,30 @@ describe('watch', () => {
     expect(clock.waits.filter((ms) => ms < 30_000)).toEqual([750])
   })
 
+  it('of a server that was said to be away and does not serve its kind yet is tried again soon', async () => {
+    const server = await world()
+    const clock = new ManualClock()
+    let code = 503
+    server.onWatch = (response) => {
+      status(response, code, 'Whatever', 'not yet')
+      return true
+    }
+    follow(server.server, { clock })
+    for (const pause of [750, 1500, 3000]) {
+      await until(() => clock.waits.includes(pause))
+      if (pause === 3000) code = 404
+      clock.advance(pause)
+    }
+    await until(() => clock.waits.some((ms) => ms <= 1000))
+    expect(clock.waits.filter((ms) => ms < 30_000)).toEqual([750])
+  })
+
+  const says = (code: number, reason: string) => (response: ServerResponse) => status(response, code, reason, 'not yet')
   it.each([
     ['stays away is tried every few seconds', (response: ServerResponse) => response.socket?.resetAndDestroy(), 3750],
-    [
-      'answers that it cannot is tried ever less often',
-      (response: ServerResponse) => status(response, 503, 'ServiceUnavailable', 'not yet'),
-      22_500,
-    ],
+    ['is said to be away (502) is tried every few seconds', says(502, 'BadGateway'), 3750],
+    ['is said to be away (503) is tried every few seconds', says(503, 'ServiceUnavailable'), 3750],
+    ['asks for fewer requests is tried ever less often', says(429, 'TooManyRequests'), 22_500],
   ])('of a server that %s', async (_, answer, longest) => {
     const server = await world()
     const clock = new ManualClock()

@@ -28,7 +28,7 @@ const PROOF_MS = 10_000
 const ANY_VERSION = '0'
 const MAX_FRAME_BYTES = 32 * 1024 * 1024
 const BACKOFF = { fromMs: 1000, toMs: 30_000 }
-/** One that is away is followed again soon after it is back. */
+/** One that is away, or before which somebody says so, is followed again soon after it is back. */
 const AWAY_TO_MS = 5000
 
 export interface WatchSettings {
@@ -51,8 +51,8 @@ class MuteWatch extends KubeError {
  * anew, and where the watch is refused or what is watched is not there.
  *
  *   list ──► watch from its version ──clean end──► watch on from the last version seen, at once
- *    ▲            │         ▲──────reset, fault, silence: the same after a jittered pause, 1 s … 30 s; where nobody answered 1 s … 5 s,
- *    │            │                or less, as soon as another watch is answered
+ *    ▲            │         ▲──────reset, fault, silence: the same after a jittered pause, 1 s … 30 s; where nobody answered, or it was
+ *    │            │                said that nobody does (502, 503), 1 s … 5 s; or less, as soon as another watch is answered
  *    └────────────┘ version gone (410, in the head or in the stream), gone back, or faults of a server that answers, without progress;
  *                   silence that a watch of one object that is there shares
  */
@@ -66,16 +66,19 @@ export async function* watchForever<T>(
   let version = options.resourceVersion
   let faults = 0
   let suspicion = 0
-  let wasAway = false
+  let wasAway = 0
   let mustProve = options.mustProve === true
   const trouble = async (error: Error, pause: boolean) => {
     options.onTrouble?.(error)
     if (!pause) return
     const isAway = isUnanswered(error)
+    const away = isAway ? 2 : isSaidToBeAway(error) ? 1 : 0
     // What a server says that comes back is soon another: it does not serve all of its kinds yet.
-    if (wasAway && !isAway) faults = 0
-    wasAway = isAway
-    const toMs = isAway && !options.pause ? AWAY_TO_MS : BACKOFF.toMs
+    if (away < wasAway) faults = 0
+    wasAway = away
+    // Who says it may say as well how long it is going to be so.
+    const askedMs = isSaidToBeAway(error) ? (error.retryAfterMs ?? 0) : 0
+    const toMs = away > 0 && !options.pause ? Math.min(BACKOFF.toMs, Math.max(AWAY_TO_MS, askedMs)) : BACKOFF.toMs
     const ms = backoffMs(faults++, { ...BACKOFF, toMs, random: halfToWhole(transport.random) })
     if (options.pause) await options.pause(ms, signal)
     else if (isAway) await transport.rest(ms, signal)
@@ -195,10 +198,12 @@ function suspicionOf(error: Error, isOpen: boolean): number {
   if (error instanceof MuteWatch) return 1
   if (isKubeError(error, 'protocol')) return 1 / SUSPICIONS_BEFORE_RELIST
   if (isKubeError(error, 'timeout')) return isOpen ? 1 / SILENCES_BEFORE_RELIST : 0
-  // 502 and 503 are said by what stands between, of a server that is away.
-  const isOfServer = isKubeError(error, 'server') && error.httpStatus !== 502 && error.httpStatus !== 503
-  return isOfServer ? 1 / SUSPICIONS_BEFORE_RELIST : 0
+  return isKubeError(error, 'server') && !isSaidToBeAway(error) ? 1 / SUSPICIONS_BEFORE_RELIST : 0
 }
+
+/** Whether what stands between us and a server says that it is away, or the server that it does not serve this yet. */
+const isSaidToBeAway = (error: unknown): error is KubeError =>
+  isKubeError(error, 'server') && [502, 503].includes(error.httpStatus ?? 0)
 
 const isRefusal = (error: Error) =>
   isKubeError(error, 'forbidden') || isKubeError(error, 'not_found') || isKubeError(error, 'closed')
