@@ -30,9 +30,12 @@ export interface StartObject {
   readonly [field: string]: unknown
 }
 
+/** Of what nobody said yet. */
+export const PLACEHOLDER = 'change-me'
+
 /** Where sinks usually are, to be replaced. */
 export const endpoints: Readonly<Record<SinkWord, string>> = {
-  postgres: 'postgres://inventory:change-me@postgres.example.com:5432/inventory',
+  postgres: `postgres://inventory:${PLACEHOLDER}@postgres.example.com:5432/inventory`,
   git: 'https://git.example.com/platform/inventory.git',
   s3: 's3://inventory/fleet',
   nats: 'tls://nats.example.com:4222',
@@ -73,14 +76,14 @@ const parts: Readonly<Record<Exclude<SinkWord, 'none'>, SinkParts>> = {
     spec: (endpoint, secretRef) => ({ endpoint, secretRef, pathTemplate: PATH, git: { branch: 'main' } }),
     secret: (endpoint) =>
       OVER_SSH.test(endpoint)
-        ? { 'ssh-privatekey': 'change-me\n', known_hosts: 'change-me\n' }
-        : { token: 'change-me' },
+        ? { 'ssh-privatekey': `${PLACEHOLDER}\n`, known_hosts: `${PLACEHOLDER}\n` }
+        : { token: PLACEHOLDER },
   },
   s3: {
     kind: 'KollectSnapshotSink',
     refs: 'snapshotSinkRefs',
     spec: (endpoint, secretRef) => ({ endpoint, secretRef, pathTemplate: PATH }),
-    secret: () => ({ accessKeyID: 'change-me', secretAccessKey: 'change-me' }),
+    secret: () => ({ accessKeyID: PLACEHOLDER, secretAccessKey: PLACEHOLDER }),
   },
   nats: {
     kind: 'KollectEventSink',
@@ -90,7 +93,7 @@ const parts: Readonly<Record<Exclude<SinkWord, 'none'>, SinkParts>> = {
       secretRef,
       nats: { subject: 'inventory.{cluster}.{namespace}.{name}' },
     }),
-    secret: () => ({ token: 'change-me' }),
+    secret: () => ({ token: PLACEHOLDER }),
   },
   kafka: {
     kind: 'KollectEventSink',
@@ -99,14 +102,25 @@ const parts: Readonly<Record<Exclude<SinkWord, 'none'>, SinkParts>> = {
       secretRef,
       kafka: { brokers: endpoint.split(',').map((one) => one.trim()), topic: 'inventory' },
     }),
-    secret: () => ({ username: 'inventory', password: 'change-me' }),
+    secret: () => ({ username: 'inventory', password: PLACEHOLDER }),
   },
 }
 
-const SECRET_SAYS = [
-  'Credentials of the sink: put your own here, and keep the file out of git.',
-  'Once applied, `kubectl apply` leaves keys that are taken out here: for other ones delete the Secret first.',
-].join('\n# ')
+const secretSays = (open: readonly string[]) =>
+  [
+    open.length > 0
+      ? `Credentials of the sink: put your own in place of ${PLACEHOLDER} (${open.join(', ')}), and keep the file out of git.`
+      : 'Credentials of the sink, as they were given: keep the file out of git.',
+    'Once applied, `kubectl apply` leaves keys that are taken out here: for other ones delete the Secret first.',
+  ].join('\n# ')
+
+/** The keys of a Secret of a starting set in which something is to be replaced before it is applied. */
+export const openKeys = ({ kind, stringData = {} }: StartObject): readonly string[] =>
+  kind === 'Secret'
+    ? Object.entries(stringData as Readonly<Record<string, string>>) // of our own making
+        .filter(([, value]) => value.includes(PLACEHOLDER))
+        .map(([key]) => key)
+    : []
 
 /** The files of a starting set. */
 export function startFiles({
@@ -154,7 +168,7 @@ export function startFiles({
               ...taken.spec(endpoint, secret),
             }),
           ),
-          file('secret.yaml', SECRET_SAYS, {
+          secretFile({
             apiVersion: 'v1',
             kind: 'Secret',
             metadata: { name: secret.name, namespace },
@@ -164,6 +178,8 @@ export function startFiles({
       : []),
   ]
 }
+
+const secretFile = (secret: StartObject): StartFile => file('secret.yaml', secretSays(openKeys(secret)), secret)
 
 const file = (name: string, says: string, object: StartObject): StartFile => ({
   name,

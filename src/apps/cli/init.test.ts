@@ -52,8 +52,20 @@ describe('init', () => {
       'target.yaml',
     ]
     expect(readdirSync(folder).sort()).toEqual(files)
-    const secret = sink === 'none' ? '' : `put your credentials into ${join(folder, 'secret.yaml')}, then `
-    expect(text).toContain(`Next: ${secret}clusterpulse validate ${folder}`)
+    const places = {
+      ...{
+        postgres: 'dsn',
+        git: 'token',
+        s3: 'accessKeyID, secretAccessKey',
+        nats: 'token',
+        kafka: 'password',
+        none: '',
+      },
+    }
+    const words = `in ${join(folder, 'secret.yaml')} put your own credentials in place of change-me (${places[sink]}), then `
+    expect(text).toContain(
+      `Next: ${sink === 'none' ? '' : words}clusterpulse validate ${folder} && kubectl apply -f ${folder}`,
+    )
     expect(notes).toEqual([expect.stringContaining('no kubeconfig was found')])
   })
 
@@ -129,6 +141,14 @@ describe('init', () => {
     expect(text).toContain('each writes under the CLUSTER_NAME of its agent')
   })
 
+  it('asks nobody to put in what was given, and says that it is there', async () => {
+    const { text } = await begun({ sink: 'postgres', endpoint: 'postgres://a:b@db.example.com/x' })
+    expect(text).toContain(`${join(folder, 'secret.yaml')} holds the credentials that were given: keep it out of git.`)
+    expect(text).toContain(`\nNext: clusterpulse validate ${folder} && kubectl apply -f ${folder}\n`)
+    const [says] = readFileSync(join(folder, 'secret.yaml'), 'utf8').split('\n')
+    expect(says).toBe('# Credentials of the sink, as they were given: keep the file out of git.')
+  })
+
   it('names one where somebody chooses to', async () => {
     const { text } = await begun({ sink: 'git', cluster: 'west' })
     expect(read('sink.yaml').spec.cluster).toBe('west')
@@ -156,7 +176,8 @@ describe('init', () => {
       spec: { type: 'postgres' },
     }
     const kubeconfig = await aCluster([...definitions, there])
-    const { notes } = await begun({ kubeconfig, sink: 'postgres' })
+    const { notes, text } = await begun({ kubeconfig, sink: 'postgres' })
+    expect(text).not.toContain('kubectl apply')
     expect(notes).toContainEqual(
       expect.stringMatching(
         /^the cluster has KollectDatabaseSink default\/postgres already.* apply only profile.yaml, target.yaml, inventory.yaml;/,

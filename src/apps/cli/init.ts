@@ -13,7 +13,7 @@ import {
 import { seconds } from '#model'
 import { configReader } from '#runtime'
 import { inventoryKnown } from '../inventory-config.ts'
-import { endpoints, type StartFile, type StartObject, startFiles } from './init-manifests.ts'
+import { endpoints, openKeys, PLACEHOLDER, type StartFile, type StartObject, startFiles } from './init-manifests.ts'
 import { attributesOf, KIND_WORDS, kindOf, sampleOf } from './init-sample.ts'
 import { makeFolder } from './make-folder.ts'
 import { ManifestError } from './manifest-files.ts'
@@ -63,6 +63,7 @@ export async function init(
   const named = options.cluster === undefined ? {} : { cluster: options.cluster }
   const filesOf = (sample: unknown) => startFiles({ ...start, ...named, attributes: attributesOf(kind, sample) })
   let files = filesOf(undefined)
+  let isReplacing = false
   if (cluster) {
     await using kube = createKubeClient(await accessForContext(cluster.config, cluster.context), {
       timeoutMs: seconds(15),
@@ -73,7 +74,9 @@ export async function init(
       notes.push(
         `there is no ${kind.kind} in the namespace ${namespace} yet: the values are what such objects usually have`,
       )
-    notes.push(...(await replaced(kube, files, signal)))
+    const there = await replaced(kube, files, signal)
+    isReplacing = there.length > 0
+    notes.push(...there)
   } else notes.push('no kubeconfig was found: the values are what such objects usually have')
   checkAnswers(files, options)
   try {
@@ -84,13 +87,23 @@ export async function init(
     throw new ManifestError(`${folder} cannot be written: ${(error as Error).message}`)
   }
   const written = files.map(({ name }) => join(folder, name)).join('\n')
-  const secret = sink === 'none' ? '' : `put your credentials into ${join(folder, 'secret.yaml')}, then `
-  const next = `Next: ${secret}clusterpulse validate ${folder}`
   const whose =
     options.cluster === undefined
       ? 'for every cluster: each writes under the CLUSTER_NAME of its agent'
       : `for ${options.cluster} alone`
-  return { text: `${written}\n\nThis set is ${whose}.\n${next}\n`, notes }
+  const steps = stepsOf(files, folder, isReplacing)
+  return { text: `${written}\n\nThis set is ${whose}.\n${steps}\n`, notes }
+}
+
+/** What of the set is still to be filled in, and what to do with it. What replaces something is not to be applied as a whole. */
+function stepsOf(files: readonly StartFile[], folder: string, isReplacing: boolean): string {
+  const secret = files.find(({ name }) => name === 'secret.yaml')
+  const open = secret ? openKeys(secret.object) : []
+  const place = join(folder, 'secret.yaml')
+  const filled = `${place} holds the credentials that were given: keep it out of git.\n`
+  const fill = `in ${place} put your own credentials in place of ${PLACEHOLDER} (${open.join(', ')}), then `
+  const apply = isReplacing ? '' : ` && kubectl apply -f ${folder}`
+  return `${secret && open.length === 0 ? filled : ''}Next: ${open.length > 0 ? fill : ''}clusterpulse validate ${folder}${apply}`
 }
 
 /** What the cluster has under these names already: to apply the set replaces it. */
