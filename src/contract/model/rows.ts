@@ -37,6 +37,24 @@ export const ROWS_INCOMPLETE = 'incomplete'
 export const keepsRows = ({ errors }: Pick<RowsFacts, 'errors'>): boolean =>
   errors.some(({ code }) => code === ROWS_INCOMPLETE)
 
+const OF_TARGET = /^the target (\S+) is incomplete: /
+
+/** The message of an error with that code: rows of this target are not all known. @param target as the column `target` has it */
+export const incompleteMessage = (target: string, why: string): string => `the target ${target} is incomplete: ${why}`
+
+/**
+ * The targets of which rows stay that a collection does not name, as the column `target` has them.
+ * @returns undefined: any may, as not all of them are named
+ */
+export function incompleteTargets({
+  errors,
+  errorCount,
+}: Pick<RowsFacts, 'errors' | 'errorCount'>): ReadonlySet<string> | undefined {
+  const named = errors.flatMap(({ code, message }) => (code === ROWS_INCOMPLETE ? [OF_TARGET.exec(message)?.[1]] : []))
+  if (errorCount > errors.length || named.includes(undefined)) return undefined
+  return new Set(named as string[]) // none is missing
+}
+
 /** How many errors of namespaces are named; the count tells of all. */
 export const ROWS_ERRORS_KEPT = 20
 
@@ -53,7 +71,7 @@ export interface RowsFacts {
 
 /**
  * What one MetricSource saw on one cluster at one time. `complete` replaces all its rows (namespaces that could not be read are
- * named, and their rows are gone), unless an error says `incomplete`; `changed` is a complete collection told as a difference to the
+ * named, and their rows are gone), unless an error says `incomplete`: then rows stay of the targets of which that is said; `changed` is a complete collection told as a difference to the
  * batch's `base`.
  * The others replace nothing.
  */

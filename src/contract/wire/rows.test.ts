@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Batch, parseClusterName, ROWS_INCOMPLETE, type RowsPart, Table } from '#model'
+import { type Batch, incompleteMessage, parseClusterName, ROWS_INCOMPLETE, type RowsPart, Table } from '#model'
 import { decodeBody, encodeBody } from './body.ts'
 import { Writer } from './bytes.ts'
 import { WireError } from './errors.ts'
@@ -151,6 +151,22 @@ describe('a source that did not change', () => {
     const whole = part(rowsOf(10), 5)
     const some = { ...whole, errors: [incomplete], errorCount: 1 } as RowsPart
     const outcomes = [some, some, whole, whole].map((one, i, all) => {
+      const before = all.slice(0, i).reduce((view, told) => viewOf(batch([told]), view), {})
+      const body = encodeBody(batch([one], { sequence: 6 }), before)
+      return decodeBody(body, { ...headOf(batch([one])), sequence: 6, base: 5 }, before).batch.tables?.[0]?.outcome
+    })
+    expect(outcomes).toEqual(['complete', 'changed', 'complete', 'changed'])
+  })
+
+  it('is told whole again when one of several targets is not incomplete any more', () => {
+    const lacking = (...targets: string[]) => {
+      const errors = targets.map((target) => ({
+        ...({ namespace: 'shop', outcome: 'unreachable', code: ROWS_INCOMPLETE } as const),
+        message: incompleteMessage(target, 'not read'),
+      }))
+      return { ...part(rowsOf(10), 5), errors, errorCount: errors.length } as RowsPart
+    }
+    const outcomes = [lacking('a/b', 'c'), lacking('c', 'a/b'), lacking('c'), lacking('c', 'd')].map((one, i, all) => {
       const before = all.slice(0, i).reduce((view, told) => viewOf(batch([told]), view), {})
       const body = encodeBody(batch([one], { sequence: 6 }), before)
       return decodeBody(body, { ...headOf(batch([one])), sequence: 6, base: 5 }, before).batch.tables?.[0]?.outcome

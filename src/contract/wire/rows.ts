@@ -2,6 +2,7 @@ import {
   type Aggregated,
   type BatchView,
   type FieldReport,
+  incompleteTargets,
   invariant,
   type JsonValue,
   type Keys,
@@ -78,10 +79,13 @@ export function writeRowsPart(part: RowsPart, base: BatchView | undefined, into:
   }
 }
 
-/** What stood beside an incomplete table is in no base: only all rows together say that it is gone. */
+/** What stood beside an incomplete table is in no base: only all rows together say that it is gone, target by target. */
 function isWholeAgain(part: Complete, base: BatchView | undefined): boolean {
   const before = base?.tableFacts?.get(part.source)
-  return before !== undefined && keepsRows(before) && !keepsRows(part)
+  if (before === undefined || !keepsRows(before)) return false
+  if (!keepsRows(part)) return true
+  const [former, now] = [incompleteTargets(before), incompleteTargets(part)]
+  return now !== undefined && (former === undefined || [...former].some((target) => !now.has(target)))
 }
 
 export function readRowsPart(base: BatchView | undefined, out: Decoding): RowsPart {

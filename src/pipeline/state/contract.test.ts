@@ -3,7 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Batch, type Change, type ClusterState, ownerOf, type Part, ROWS_INCOMPLETE } from '#model'
+import {
+  type Batch,
+  type Change,
+  type ClusterState,
+  incompleteMessage,
+  ownerOf,
+  type Part,
+  ROWS_INCOMPLETE,
+  Table,
+} from '#model'
 import { clusterOf } from './fleet.ts'
 import { RedisMirror } from './mirror.ts'
 import { openState } from './open.ts'
@@ -260,6 +269,36 @@ function promises(driver: () => Driver): void {
       expect(rows()).toEqual({ x: 1, y: 3, z: 4 })
       await apply([between(3, seen(sizes({ z: 4 })))], 3)
       expect(rows()).toEqual({ z: 4 })
+    })
+
+    it('loses what is gone of targets that are complete or deleted while others are incomplete', async () => {
+      const of = (all: Readonly<Record<string, string>>) => {
+        const named = Object.entries(all).map(([name, target]) => ({
+          ...{ namespace: 'shop', name, labels: {}, values: { target } },
+        }))
+        return seen(Table.of(['target'], named), { reports: [] })
+      }
+      const lacking = (...targets: string[]) => ({
+        errors: targets.map((target) => ({
+          ...({ namespace: '', outcome: 'unreachable', code: ROWS_INCOMPLETE } as const),
+          message: incompleteMessage(target, 'it may not be read'),
+        })),
+        errorCount: targets.length,
+      })
+      const names = () => [...(custom()?.rows.rows() ?? [])].map(({ name }) => name).join(' ')
+      const all = of({ a1: 'a/one', a2: 'a/one', b1: 'b/two', c1: 'cluster', d1: 'd/gone' })
+      await apply([connected(west), between(1, all)], 1)
+      const some = of({ a2: 'a/one' })
+      // Not all are named, or rows were left out: any may be there.
+      await apply([between(2, { ...some, ...lacking('b/two'), errorCount: 2 })], 2)
+      await apply([between(3, { ...some, ...lacking('b/two'), truncated: true })], 3)
+      expect(names()).toBe('a1 a2 b1 c1 d1')
+      await apply([between(4, { ...some, ...lacking('b/two', 'cluster') })], 4)
+      expect(names()).toBe('a2 b1 c1')
+      await restart()
+      expect(names()).toBe('a2 b1 c1')
+      await apply([between(5, { ...some, ...lacking('b/two') })], 5)
+      expect(names()).toBe('a2 b1')
     })
 
     it('is kept when a later collection fails, and says why and since when', async () => {

@@ -3,6 +3,7 @@ import {
   type Change,
   type ClusterState,
   type Freshness,
+  incompleteTargets,
   keepsRows,
   type RowsFacts,
   type RowsPart,
@@ -53,7 +54,17 @@ function applyRowsPart(old: RowsState | undefined, part: RowsPart, freshness: Fr
 function rowsAfter(before: Table, part: Extract<RowsPart, { readonly outcome: 'complete' | 'changed' }>): Table {
   if (part.outcome === 'changed') return before.patch(part.put, part.removed)
   // What did not change keeps its chunks, so that stores write the others only.
-  return keepsRows(part) ? before.patch(part.rows, []) : part.rows.basedOn(before)
+  return keepsRows(part) ? before.patch(part.rows, goneFrom(before, part)) : part.rows.basedOn(before)
+}
+
+/** Rows of before that an incomplete collection does not name, and that are of no target of which it lacks any. */
+function goneFrom(before: Table, part: Extract<RowsPart, { readonly outcome: 'complete' }>): readonly string[] {
+  const incomplete = part.truncated ? undefined : incompleteTargets(part)
+  const targetAt = before.column('target')
+  if (!incomplete || !targetAt) return []
+  const isKept = (target: unknown) => typeof target !== 'string' || incomplete.has(target)
+  const { removed } = part.rows.changes(before)
+  return removed.filter((place) => !isKept(targetAt(place))).map((place) => before.idAt(place))
 }
 
 type Known = RowsFacts & Pick<RowsState, 'hash' | 'failedHash' | 'freshness'>

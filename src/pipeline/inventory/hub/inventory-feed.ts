@@ -1,4 +1,12 @@
-import { INVENTORY, ROWS_ERRORS_KEPT, ROWS_INCOMPLETE, type RowFeed, type RowsError, type RowsRead } from '#model'
+import {
+  INVENTORY,
+  incompleteMessage,
+  ROWS_ERRORS_KEPT,
+  ROWS_INCOMPLETE,
+  type RowFeed,
+  type RowsError,
+  type RowsRead,
+} from '#model'
 import type { InventoryInformers } from '../objects.ts'
 import type { TargetKey } from '../rows.ts'
 import { type RowStore, targetText } from '../store/index.ts'
@@ -9,7 +17,7 @@ const MAX_LETTERS = 500
 
 /**
  * Rows of this cluster for its hub, which is told of them as sinks are: the latest, as often as it can take them. While a target is not
- * read to its end the hub takes none of its rows as gone.
+ * read to its end the hub takes none of its rows as gone; those of others go, and of targets that are deleted.
  */
 export class InventoryFeed implements RowFeed {
   readonly source = INVENTORY
@@ -78,7 +86,8 @@ interface Declared {
 function errorOf({ key, conditions }: Declared): RowsError {
   const why = conditions.find(({ type, status }) => type === 'Degraded' && status === 'True')?.message
   const cause = why ?? 'its lists are not read to their end'
-  const message = `the target ${targetText(key).replace(/^\//, '')} is incomplete: ${cause}; rows of it that are gone may still be shown`
+  const target = targetText(key).replace(/^\//, '')
+  const message = incompleteMessage(target, `${cause}; rows of it that are gone may still be shown`)
   return {
     namespace: key.namespace,
     outcome: 'unreachable',
