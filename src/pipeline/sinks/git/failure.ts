@@ -1,8 +1,10 @@
 import { SinkError } from '../sink.ts'
 import type { GitRemote } from './remote.ts'
 
+type Remote = Pick<GitRemote, 'host' | 'port' | 'scheme' | 'url'>
+
 interface Cause {
-  readonly is: RegExp
+  readonly is: RegExp | ((stderr: string, remote: Remote) => boolean)
   readonly errorClass: 'terminal' | 'forbidden' | 'transient'
   readonly sentence: string
   /** the host is named before the sentence */
@@ -11,18 +13,46 @@ interface Cause {
   readonly isUnreachable?: boolean
 }
 
+const FULL =
+  /^.*(No space left on device|Disk quota exceeded|unable to write new index file|sha1 file .* write error).*$/gm
+
+/**
+ * Whose disk is full. What a server says while nothing is marked as its own comes bare, unless it is reached by http: one in files says
+ * where, and of ssh it cannot be told.
+ */
+function fullDisk(stderr: string, { scheme, url }: Remote): 'repository' | 'agent' | 'either' | undefined {
+  const lines = stderr.match(FULL)
+  if (!lines) return undefined
+  const path = scheme === 'file' ? decodeURIComponent(new URL(url).pathname).replace(/\/+$/, '') : ''
+  const isOfRemote = (line: string) => line.startsWith('remote: ') || (path !== '' && line.includes(path))
+  if (lines.some(isOfRemote)) return 'repository'
+  return scheme === 'http' || scheme === 'https' ? 'agent' : 'either'
+}
+
 /** What git and ssh say in English (LC_ALL=C), the telling ones first. */
 const CAUSES: readonly Cause[] = [
   {
-    is: /^remote: .*(No space left on device|Disk quota exceeded)/m,
+    is: (stderr, remote) => fullDisk(stderr, remote) === 'repository',
     errorClass: 'transient',
     sentence: 'the disk that the repository is on is full: whoever runs it must make room there',
   },
   {
     // Where it stands on the machine is nothing of the tenant's.
-    is: /No space left on device|Disk quota exceeded|unable to write new index file|sha1 file .* write error/,
+    is: (stderr, remote) => fullDisk(stderr, remote) === 'agent',
     errorClass: 'transient',
     sentence: 'the disk of the agent is full: whoever runs it must make room (BUFFER_DIR)',
+  },
+  {
+    is: (stderr, remote) => fullDisk(stderr, remote) === 'either',
+    errorClass: 'transient',
+    sentence:
+      'a disk is full, that of the repository or that of the agent (BUFFER_DIR), which git does not say: whoever runs them must make room',
+  },
+  {
+    is: /unpack failed: unable to create temporary object directory|^remote: .*couldn't write '/m,
+    errorClass: 'transient',
+    sentence:
+      'the repository cannot be written to: its disk is full or read-only, or its files belong to another user; whoever runs it must see to it',
   },
   {
     is: /Out of memory|Cannot allocate memory|cannot create thread|File too large|File size limit exceeded|died of signal 25|invalid index-pack output/,
@@ -112,19 +142,21 @@ const CAUSES: readonly Cause[] = [
 ]
 
 /** Whether another address of the host may answer where this one did not. */
-export const isUnreachable = (stderr: string): boolean => causeOf(stderr)?.isUnreachable === true
+export const isUnreachable = (stderr: string, remote: Remote): boolean =>
+  causeOf(stderr, remote)?.isUnreachable === true
 
-const causeOf = (stderr: string): Cause | undefined => CAUSES.find(({ is }) => is.test(stderr))
+/** Whether a server may not write to its own disk: what it says of a branch then is not that others were faster. */
+export const cannotWrite = (stderr: string): boolean => /^remote: .*couldn't write '/m.test(stderr)
+
+const causeOf = (stderr: string, remote: Remote): Cause | undefined =>
+  CAUSES.find(({ is }) => (typeof is === 'function' ? is(stderr, remote) : is.test(stderr)))
 
 /** What git said of a remote, as an error of the sink. Nothing that looks like one of the secrets is in it. */
-export function gitFailure(
-  stderr: string,
-  { host, port }: Pick<GitRemote, 'host' | 'port'>,
-  secrets: readonly string[],
-): SinkError {
-  const cause = causeOf(stderr)
-  const remote = withoutSecrets(remoteWords(stderr), secrets)
-  const said = remote === '' ? '' : ` (it says: ${remote})`
+export function gitFailure(stderr: string, remote: Remote, secrets: readonly string[]): SinkError {
+  const { host, port } = remote
+  const cause = causeOf(stderr, remote)
+  const words = withoutSecrets(remoteWords(stderr), secrets)
+  const said = words === '' ? '' : ` (it says: ${words})`
   const of = cause?.isOfHost ? `${host}, port ${port}: ` : ''
   if (cause) return new SinkError(cause.errorClass, `${of}${cause.sentence}${said}`)
   const last = /^(?:fatal|error|ERROR): (.*)$/m.exec(stderr)?.[1] ?? 'no reason was given'

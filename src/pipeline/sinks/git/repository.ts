@@ -3,7 +3,7 @@ import { tooLarge } from '../documents/index.ts'
 import { SinkError } from '../sink.ts'
 import { type GitAccess, localEnvironment } from './access.ts'
 import { ACCESS_SUFFIX } from './caches.ts'
-import { gitFailure, isUnreachable } from './failure.ts'
+import { cannotWrite, gitFailure, isUnreachable } from './failure.ts'
 import { type GitEnd, type GitRun, runGit } from './process.ts'
 import type { GitRemote } from './remote.ts'
 
@@ -154,7 +154,7 @@ export class GitRepository {
     )
     if (end.code === 0) return { kind: 'pushed' }
     const said = `${end.stdout.toString()}\n${end.stderr}`
-    if (OVERTAKEN.test(said)) return { kind: 'overtaken' }
+    if (OVERTAKEN.test(said) && !cannotWrite(said)) return { kind: 'overtaken' }
     return { kind: 'refused', stderr: said }
   }
 
@@ -180,9 +180,10 @@ export class GitRepository {
     let end: GitEnd = { code: -1, stdout: Buffer.alloc(0), stderr: 'fatal: there is no address' }
     for (const environment of environments) {
       end = await runGit([...this.#place, ...args], { environment, signal })
-      if (end.code === 0 || !isUnreachable(end.stderr)) break
+      if (end.code === 0 || !isUnreachable(end.stderr, this.#remote)) break
     }
-    if (end.code !== 0 && BROKEN_CACHE.test(end.stderr)) throw new GitCacheError(end.stderr.slice(-300).trim())
+    if (end.code !== 0 && BROKEN_CACHE.test(ownWords(end.stderr)))
+      throw new GitCacheError(end.stderr.slice(-300).trim())
     return end
   }
 
@@ -214,6 +215,9 @@ export class GitRepository {
 /** What was killed leaves locks behind; what a full disk cut short leaves halves. */
 const BROKEN_CACHE =
   /Unable to create '.*\.lock'|bad object|loose object .* is corrupt|object file .* is empty|unable to read tree|missing (blob|tree|commit)|not a git repository: '|packfile .* (cannot|does not)/
+
+/** Without what the server says of its own repository. */
+const ownWords = (stderr: string): string => stderr.replace(/^remote: .*$/gm, '')
 
 /** Somebody else's push came first: again, on top of it. */
 const OVERTAKEN =
