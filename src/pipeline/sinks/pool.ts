@@ -23,7 +23,7 @@ export interface SinkPoolOptions {
   readonly parallelCalls?: number
   /** a sink that nobody used for so long is closed; default 48 h */
   readonly unusedMs?: number
-  /** how long a sink that failed five times in a row is left alone; default 30 s */
+  /** how long a sink that failed five times in a row is left alone; default 5 s */
   readonly recoveryMs?: number
   /** opens the sink of an object; default: by its type */
   readonly open?: (object: SinkObject, context: SinkContext) => Promise<Sink>
@@ -52,7 +52,7 @@ export class SinkPool implements AsyncDisposable {
       openTimeoutMs: seconds(30),
       parallelCalls: 4,
       unusedMs: 48 * minutes(60),
-      recoveryMs: seconds(30),
+      recoveryMs: seconds(5),
       open: ({ family, declaration }, context) =>
         openSink(family, declaration as DeclarationOf[typeof family], context),
       now: steadyClock.now,
@@ -147,6 +147,7 @@ class SinkBreaker extends CircuitBreaker {
       return new SinkError(
         'transient',
         `after five failures in a row the sink is left alone for ${Math.ceil(waitMs / 1000)} s; the last one was: ${said}`,
+        { sparedMs: waitMs },
       )
     })
   }

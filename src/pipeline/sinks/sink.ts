@@ -101,6 +101,8 @@ export interface Probe {
   readonly message: string
   /** what else should be known, a sentence each */
   readonly warnings: readonly string[]
+  /** what is in the way may be over in a moment */
+  readonly isPassing?: boolean
 }
 
 /** One place that inventories are written to. Methods may run at the same time for different writings. */
@@ -196,14 +198,21 @@ export class SinkError extends FleetError {
   readonly errorClass: SinkErrorClass
   /** the sink is well, and it can be done after so long; absent: it failed */
   readonly retryAfterMs?: number
+  /** it was not tried, to spare a sink in trouble, which may be asked after so long */
+  readonly sparedMs?: number
 
   constructor(
     errorClass: SinkErrorClass,
     message: string,
-    { retryAfterMs, ...options }: ErrorOptions & { readonly retryAfterMs?: number } = {},
+    {
+      retryAfterMs,
+      sparedMs,
+      ...options
+    }: ErrorOptions & { readonly retryAfterMs?: number; readonly sparedMs?: number } = {},
   ) {
     super(message, options)
     if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs
+    if (sparedMs !== undefined) this.sparedMs = sparedMs
     this.errorClass = errorClass
     this.code = `sink_${errorClass}`
     this.retryable = errorClass !== 'terminal'

@@ -563,6 +563,31 @@ describe('bindings of an inventory', () => {
     expect(said.at(-1)).toBe('the sink holds what was exported')
   })
 
+  it('wait no longer for what a sink was spared, and say of it what was met last', async () => {
+    let trouble: SinkError | undefined = new SinkError('transient', 'it starts (SQLSTATE 57P01)')
+    const triedAt: number[] = []
+    const pool = {
+      use: () => {
+        triedAt.push(clock.now())
+        if (trouble) return Promise.reject(trouble)
+        return Promise.resolve({ position: { epoch: 1n, sequence: 1n }, written: 1, removed: 0, bytes: 0 })
+      },
+    } as unknown as SinkPool // no more of it is used
+    const world = new World({ pool })
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    trouble = new SinkError('transient', 'it is left alone', { sparedMs: 1000 })
+    for (let s = 0; s < 25; s++) await clock.advance(seconds(1))
+    expect(world.views()['database/one']).toMatchObject({ state: 'failing', message: 'it starts (SQLSTATE 57P01)' })
+    trouble = undefined
+    const backAt = clock.now()
+    await clock.advance(seconds(4))
+    expect(world.views()['database/one']).toMatchObject({ state: 'exported' })
+    expect(triedAt.filter((at) => at < backAt).length).toBeLessThan(10)
+  })
+
   it('take away what they wrote when the sink says, where it has to wait', async () => {
     const world = new World()
     world.rows.put([aRow('a')])

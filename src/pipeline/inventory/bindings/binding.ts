@@ -84,6 +84,9 @@ const ALIVE_EVERY_MS = seconds(30)
 /** and after so long where it did not hear it, ms */
 const ALIVE_AGAIN_MS = seconds(10)
 
+/** What a sink in trouble was spared is tried again after so long at least, ms: others may be trying. */
+const SPARED_MS = seconds(2)
+
 type Goal =
   | { readonly kind: 'export'; readonly sink: ReadySink }
   | { readonly kind: 'remove'; readonly sink: ReadySink }
@@ -519,6 +522,12 @@ export class Binding implements AsyncDisposable {
   #fail(error: unknown): void {
     if (error instanceof SinkError && error.retryAfterMs !== undefined) {
       this.#postpone(error.message, error.retryAfterMs)
+      return
+    }
+    if (error instanceof SinkError && error.sparedMs !== undefined && this.#failure) {
+      // What was met last still holds; it was not tried, so that nothing is waited for any longer.
+      const waitMs = Math.max(SPARED_MS, error.sparedMs) * (1 + this.#options.random() / 2)
+      this.#state = postponed(this.#state, waitMs, this.#options.clock.now())
       return
     }
     const errorClass = error instanceof SinkError ? error.errorClass : 'transient'

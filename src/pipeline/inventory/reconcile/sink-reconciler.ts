@@ -61,6 +61,8 @@ interface Look {
 /** Secrets are read again so often, ms: only those that sinks name, so nothing is watched. */
 const SECRETS_EVERY_MS = seconds(30)
 const PROBE_BACKOFF = { fromMs: seconds(10), toMs: minutes(5) }
+/** A database or a broker that is away, or starts anew, is looked at so often: exports go on as soon as it is back. */
+const PASSING_MS = seconds(5)
 /** A sink that answered is looked at again after so long, ms, and no sooner than this where deliveries put it in doubt. */
 const VERIFIED_MS = minutes(60)
 const DOUBT_EVERY_MS = seconds(10)
@@ -161,11 +163,19 @@ export class SinkReconciler implements Reconciler {
       return undefined
     }
     this.#doubts.delete(text)
-    const { isVerified, message } = await probeSink(pool, sink.object, signal)
+    const { isVerified, message, isPassing, sparedMs } = await probeSink(pool, sink.object, signal)
+    const isSoon = isPassing === true && family !== 'snapshot'
+    if (sparedMs !== undefined && isSame && before.failures > 0) {
+      const at = clock.now()
+      this.#looks.set(text, { ...before, at, againAt: at + Math.max(sparedMs, PASSING_MS / 2), isAsked })
+      return undefined // what was found last still holds
+    }
     metrics.tested(object.spec.type, isVerified)
     const failures = isVerified ? 0 : (isSame ? before.failures : 0) + 1
     const at = clock.now()
-    const waitMs = PROBE_BACKOFF.fromMs / 2 + backoffMs(failures - 1, { ...PROBE_BACKOFF, random }) / 2
+    const waitMs = isSoon
+      ? (PASSING_MS / 2) * (1 + random())
+      : PROBE_BACKOFF.fromMs / 2 + backoffMs(failures - 1, { ...PROBE_BACKOFF, random }) / 2
     const againAt = at + (isVerified ? VERIFIED_MS : waitMs)
     this.#looks.set(text, { identity: sink.identity, at, failures, againAt, isAsked })
     if (isVerified && before && before.failures > 0)

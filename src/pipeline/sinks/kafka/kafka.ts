@@ -77,7 +77,8 @@ export class KafkaSink implements Sink {
       }
     } catch (error) {
       signal.throwIfAborted()
-      return { verified: false, message: kafkaSinkError(error, this.#plan, undefined).message, warnings: [] }
+      const { message, errorClass } = kafkaSinkError(error, this.#plan, undefined)
+      return { verified: false, message, warnings: [], ...(errorClass === 'transient' && { isPassing: true }) }
     }
   }
 

@@ -70,7 +70,8 @@ class NatsSink implements Sink {
       }
     } catch (error) {
       signal.throwIfAborted()
-      return { verified: false, message: natsSinkError(error, this.#plan).message, warnings }
+      const { message, errorClass } = natsSinkError(error, this.#plan)
+      return { verified: false, message, warnings, ...(errorClass === 'transient' && { isPassing: true }) }
     }
   }
 

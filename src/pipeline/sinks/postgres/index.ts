@@ -88,7 +88,8 @@ export class PostgresSink implements Sink {
         : { verified: false, message: denied, warnings }
     } catch (error) {
       signal.throwIfAborted()
-      return { verified: false, message: SinkError.from(error).message, warnings }
+      const { message, errorClass } = sinkErrorOf(error)
+      return { verified: false, message, warnings, ...(errorClass === 'transient' && { isPassing: true }) }
     }
   }
 
