@@ -211,7 +211,7 @@ const RowsFilterQuery = {
     Type.String({ maxLength: 200, description: 'words; each must occur in the name, namespace or a value' }),
   ),
   where: Type.Optional(
-    Type.Array(Type.String({ minLength: 3, maxLength: 512 }), {
+    Type.Array(Type.String({ minLength: 1, maxLength: 512 }), {
       maxItems: 10,
       description:
         '`field=text`, `field~part`, `field>number`, and `!=`, `!~`, `<`, `>=`, `<=`; `*` is any field of `~`. `||` stands between alternatives (repeatable, all must hold)',

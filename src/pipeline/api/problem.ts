@@ -40,7 +40,14 @@ interface HttpError {
   readonly statusCode?: number
   readonly code?: string
   readonly validationContext?: string
-  readonly validation?: readonly { readonly instancePath: string; readonly message?: string; readonly params: object }[]
+  readonly validation?: readonly SchemaFault[]
+}
+
+interface SchemaFault {
+  readonly keyword?: string
+  readonly instancePath: string
+  readonly message?: string
+  readonly params: object
 }
 
 export interface ProblemAnswer {
@@ -89,10 +96,29 @@ function describe(thrown: unknown): { code: ProblemCode; message: string; retryA
 const pause = (thrown: FleetError & { readonly retryAfterMs?: unknown }): number =>
   typeof thrown.retryAfterMs === 'number' ? Math.max(1, Math.ceil(thrown.retryAfterMs / 1000)) : 5
 
-function validationMessage({ validation }: HttpError): string {
-  const first = validation?.[0]
-  const params = (first?.params ?? {}) as { missingProperty?: string; allowedValues?: readonly unknown[] }
-  const name = first?.instancePath.split('/')[1] || params.missingProperty || 'request'
-  const allowed = params.allowedValues ? `: ${params.allowedValues.join(', ')}` : ''
-  return `query parameter ${name} ${first?.message ?? 'is not valid'}${allowed}`
+function validationMessage({ validation = [] }: HttpError): string {
+  const [first] = validation
+  const { missingProperty } = (first?.params ?? {}) as { missingProperty?: string }
+  const name = first?.instancePath.split('/')[1] || missingProperty || 'request'
+  // Of words that it could be, each is a fault.
+  const words = validation.flatMap(({ instancePath, params }) =>
+    instancePath === first?.instancePath && 'allowedValue' in params ? [params.allowedValue] : [],
+  )
+  const fault = words.length > 0 ? `is none of ${words.join(', ')}` : first && faultText(first)
+  return `query parameter ${name} ${fault ?? 'is not valid'}`
+}
+
+/** What is wrong with a value, as whoever wrote it into an address would say it. */
+function faultText({ keyword = '', message = 'is not valid', params }: SchemaFault): string {
+  const { limit, allowedValues } = params as { limit?: number; allowedValues?: readonly unknown[] }
+  if (allowedValues) return `is none of ${allowedValues.join(', ')}`
+  return limit === undefined ? message : (boundTexts[keyword]?.(limit) ?? message)
+}
+
+const boundTexts: Readonly<Record<string, (limit: number) => string>> = {
+  minLength: (least) => (least === 1 ? 'is empty' : `has fewer than ${least} characters`),
+  maxLength: (most) => `has more than ${most} characters`,
+  maxItems: (most) => `stands there more than ${most} times`,
+  minimum: (least) => `is less than ${least}`,
+  maximum: (most) => `is more than ${most}`,
 }

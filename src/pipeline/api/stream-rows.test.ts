@@ -116,6 +116,7 @@ describe('rows of a stream', () => {
     ['pvcx?colour=red', 'colour is none of'],
     ['pvcx?limit=0', 'limit is a number'],
     ['pvcx?limit=2001', 'from 1 to 2000'],
+    ['pvcx?limit=1e3', 'from 1 to 2000'],
     ['pvcx?cursor=x', 'cursor needs limit'],
     ['pvcx?order=up', 'order is asc or desc'],
     ['pvcx?labels=a%3D%3D%3D', 'labels='],

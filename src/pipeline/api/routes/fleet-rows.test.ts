@@ -223,9 +223,19 @@ describe('rows of a kind over all clusters', () => {
     ])
   })
 
-  it.each(['labels=a%3Db%3Dc', 'sort=nothing', 'where=nothing%3D1'])('refuse %s with a sentence', async (query) => {
+  it.each([
+    ['labels=a%3Db%3Dc', 'labels='],
+    ['sort=nothing', 'nothing'],
+    ['where=nothing%3D1', 'nothing'],
+    ['where=%3E5', 'where=>5 is none of field=text, ~,'],
+    ['where=', 'where is empty'],
+    [`q=${'x'.repeat(201)}`, 'q has more than 200 characters'],
+    ['where=a%3D1'.concat('&where=a%3D1'.repeat(10)), 'where stands there more than 10 times'],
+    ['format=xml', 'format is none of json, csv'],
+    ['order=up', 'order is none of asc, desc'],
+  ])('refuse %s with a sentence', async (query, words) => {
     await using world = await aFleet()
     const { status, body } = await get(world, `/api/v2/rows/pods?${query}`, { as: 'ann' })
-    expect([status, body.code]).toEqual([400, 'invalid_parameter'])
+    expect([status, body.code, body.error]).toEqual([400, 'invalid_parameter', expect.stringContaining(words)])
   })
 })
