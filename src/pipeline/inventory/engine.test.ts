@@ -316,25 +316,6 @@ for (const { title, skip, open } of clusters) {
       await expect.poll(() => one.namesOf(WRITING)).toEqual(['a'])
     })
 
-    onEmbedded('are exported within seconds of the return of a database, however long that was away', async () => {
-      const one = new MemoryPlace()
-      one.trouble = 'transient'
-      one.probeSays = { verified: false, message: 'it starts (SQLSTATE 57P01)', warnings: [], isPassing: true }
-      const clock = hurried(20)
-      const agent = await anAgent({ one }, {}, { clock, steady: clock, random: () => 1 })
-      await aDatabase('one')
-      await anInventory()
-      agent.rows().put([aRow('a')])
-      agent.rows().setComplete(true)
-      await expect.poll(() => one.attempts, { timeout: 30_000 }).toBeGreaterThanOrEqual(5)
-      clock.calm()
-      one.trouble = undefined
-      one.probeSays = { verified: true, message: 'it answers', warnings: [] }
-      await expect.poll(() => one.namesOf(WRITING), { timeout: 15_000 }).toEqual(['a'])
-      await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('True/ConnectionOK')
-      await expect.poll(() => stateOf('Degraded')).toBe('False/Exported')
-    })
-
     onEmbedded(
       'say since when a sink is late, once, also over a restart, until it has all',
       async () => {

@@ -3,7 +3,7 @@ import { againAfter, type Condition, done, type Informer, keyText, type Outcome,
 import type { KollectKnown, KollectSinkStatus } from '#kinds'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey, type Resource } from '#kube'
 import { type Clock, minutes, seconds } from '#model'
-import { backoffMs, type Logger } from '#runtime'
+import type { Logger } from '#runtime'
 import type { SinkFamily, SinkPool, Writing } from '#sinks'
 import type { Blocked, FoundSink, ReadySink } from '../bindings/plan.ts'
 import type { SinkHealth } from '../bindings/sink-health.ts'
@@ -16,6 +16,7 @@ import type { WantedCondition } from '../status/inventory-conditions.ts'
 import { statusPatch, timeText, withConditions } from '../status/inventory-status.ts'
 import type { SinkExports } from '../status/sink-exports.ts'
 import type { EventRecorder } from './event-recorder.ts'
+import { lookAgainMs } from './look-pace.ts'
 import { probeSink } from './probe-sink.ts'
 import { PREVIEW, TEST_CONNECTION } from './words.ts'
 
@@ -60,11 +61,9 @@ interface Look {
 
 /** Secrets are read again so often, ms: only those that sinks name, so nothing is watched. */
 const SECRETS_EVERY_MS = seconds(30)
-const PROBE_BACKOFF = { fromMs: seconds(10), toMs: minutes(5) }
-/** A database or a broker that is away, or starts anew, is looked at so often: exports go on as soon as it is back. */
-const PASSING_MS = seconds(5)
-/** A sink that answered is looked at again after so long, ms, and no sooner than this where deliveries put it in doubt. */
-const VERIFIED_MS = minutes(60)
+/** A sink that was spared a look is looked at no sooner than this, ms: others may be trying. */
+const SPARED_MS = seconds(2)
+/** No sooner than this, where deliveries put it in doubt, ms. */
 const DOUBT_EVERY_MS = seconds(10)
 const TYPES = ['ConnectionVerified', 'TLSInsecure', 'LoopbackAllowed', 'Degraded', 'Synced'] as const
 /** What a preview is made of where no inventory names the sink. */
@@ -164,19 +163,15 @@ export class SinkReconciler implements Reconciler {
     }
     this.#doubts.delete(text)
     const { isVerified, message, isPassing, sparedMs } = await probeSink(pool, sink.object, signal)
-    const isSoon = isPassing === true && family !== 'snapshot'
     if (sparedMs !== undefined && isSame && before.failures > 0) {
       const at = clock.now()
-      this.#looks.set(text, { ...before, at, againAt: at + Math.max(sparedMs, PASSING_MS / 2), isAsked })
+      this.#looks.set(text, { ...before, at, againAt: at + Math.max(sparedMs, SPARED_MS), isAsked })
       return undefined // what was found last still holds
     }
     metrics.tested(object.spec.type, isVerified)
     const failures = isVerified ? 0 : (isSame ? before.failures : 0) + 1
     const at = clock.now()
-    const waitMs = isSoon
-      ? (PASSING_MS / 2) * (1 + random())
-      : PROBE_BACKOFF.fromMs / 2 + backoffMs(failures - 1, { ...PROBE_BACKOFF, random }) / 2
-    const againAt = at + (isVerified ? VERIFIED_MS : waitMs)
+    const againAt = at + lookAgainMs({ family, failures, isPassing: isPassing === true }, random)
     this.#looks.set(text, { identity: sink.identity, at, failures, againAt, isAsked })
     if (isVerified && before && before.failures > 0)
       onAnswer({ family, namespace: key.namespace ?? '', name: key.name })
