@@ -2,7 +2,7 @@
 const homeOf = (writer: string) => / in (?<what>cluster|namespace) (?<uid>\S+)$/.exec(writer)?.groups
 
 /** Whether two writers are surely of two clusters. Another pod or machine of one cluster only came after the former. */
-function areOfTwoClusters(one: string, other: string): boolean {
+export function areOfTwoClusters(one: string, other: string): boolean {
   const [a, b] = [homeOf(one), homeOf(other)]
   return a !== undefined && b !== undefined && a.what === b.what && a.uid !== b.uid
 }

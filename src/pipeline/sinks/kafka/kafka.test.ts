@@ -9,6 +9,7 @@ import { aRow, at, contextOf, deliveryOf, rowsTo, sinkContract, writingOf } from
 import { KafkaSink } from './kafka.ts'
 import { kafkaMissing, startKafka, type TestKafka, users } from './testing/kafka-broker.ts'
 import { readTopic } from './testing/read-topic.ts'
+import { groupOf } from './writers.ts'
 
 const SLOW_MS = 60_000
 const never = new AbortController().signal
@@ -126,6 +127,43 @@ describe.skipIf(kafkaMissing !== undefined)(
         )
         .toBe(1)
       expect(await rowsIn(topic, west)).toHaveLength(4)
+    })
+
+    it('writes nothing where it starts while an agent of another cluster writes under its name, and goes on once that is gone', async () => {
+      const topic = aTopic()
+      const as = (writer: string) => {
+        const sink = new KafkaSink(declared(kafka.address, topic), contextOf({ writer }), { joinAfterMs: 0 })
+        onTestFinished(() => sink[Symbol.asyncDispose]())
+        return sink
+      }
+      const one = as('pod-a in cluster 1')
+      await deliver(one, 1, rowsTo(3))
+      const group = groupOf(topic, west)
+      const members = () =>
+        administer((admin) => admin.describeGroups([group])).then(({ groups }) => groups[0]?.members.length)
+      await expect.poll(members, { timeout: SLOW_MS }).toBe(1)
+      // Of its own cluster: as one that was killed.
+      const next = as('pod-b in cluster 1')
+      expect(await deliver(next, 2, rowsTo(3))).toMatchObject({ written: 1 })
+      await next[Symbol.asyncDispose]()
+      const written = (await readTopic(kafka.address, topic)).length
+      const clone = as('pod-c in cluster 2')
+      const first = await clone.deliver(deliveryOf(west, at(1, Date.now()), rowsTo(5)), never)
+      expect(first).toMatchObject({ written: 0, conflict: expect.stringMatching(/^pod-[ab] in cluster 1 writes/) })
+      expect(await readTopic(kafka.address, topic)).toHaveLength(written)
+      await one[Symbol.asyncDispose]()
+      let position = at(2, Date.now())
+      await expect
+        .poll(
+          async () => {
+            const receipt = await clone.deliver(deliveryOf(west, position, rowsTo(5)), never)
+            position = { epoch: receipt.position.epoch + 1n, sequence: 1n }
+            return receipt.written
+          },
+          { timeout: SLOW_MS },
+        )
+        .toBe(1)
+      expect(await rowsIn(topic, west)).toHaveLength(5)
     })
 
     it('makes a compacted topic with the partitions of the broker, and keys by cluster and inventory', async () => {

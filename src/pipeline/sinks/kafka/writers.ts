@@ -4,6 +4,7 @@ import type { OutboundGuard } from '#outbound'
 import type { Logger } from '#runtime'
 import { untilAborted } from '../events/until-aborted.ts'
 import type { Writing } from '../sink.ts'
+import { areOfTwoClusters } from '../writer-name.ts'
 import { dialerOf, endWithin, kafkaOf } from './client.ts'
 import type { KafkaDialer } from './dial.ts'
 import { typeOf } from './errors.ts'
@@ -58,6 +59,9 @@ export class Writers implements AsyncDisposable {
   readonly #admin: Admin
   readonly #joining: Promise<void>
   readonly #ending = new AbortController()
+  #connecting: Promise<void> | undefined
+  /** nobody of another cluster was there when this one was to write first, or Kafka did not say */
+  #hasBegun = false
   #isMember = false
   #hasWarned = false
   /** when each of the others was seen first */
@@ -80,9 +84,12 @@ export class Writers implements AsyncDisposable {
     this.#joining = this.#join()
   }
 
-  /** Somebody else who is alive; undefined: nobody is known to be. Waits for no group that is not joined yet. */
+  /**
+   * Somebody else who is alive; undefined: nobody is known to be. Before the first answer of that kind Kafka is asked who is there: a member
+   * of another cluster is no former self that was killed. Waits for no group that is not joined yet.
+   */
   async other(): Promise<string | undefined> {
-    if (!this.#isMember) return undefined
+    if (!this.#isMember && this.#hasBegun) return undefined
     const { writer, now, times: { aliveMs = ALIVE_MS } = {} } = this.#options
     const names = await this.#names()
     // Where Kafka does not say, what it said before holds.
@@ -90,6 +97,11 @@ export class Writers implements AsyncDisposable {
       names.delete(writer)
       for (const name of this.#others.keys()) if (!names.has(name)) this.#others.delete(name)
       for (const name of names) if (!this.#others.has(name)) this.#others.set(name, now())
+    }
+    if (!this.#hasBegun) {
+      const stranger = [...this.#others.keys()].find((name) => areOfTwoClusters(writer, name))
+      if (stranger !== undefined) return stranger
+      this.#hasBegun = true
     }
     return [...this.#others].find(([, since]) => now() - since >= aliveMs)?.[0]
   }
@@ -102,7 +114,7 @@ export class Writers implements AsyncDisposable {
 
   async #names(): Promise<Set<string> | undefined> {
     try {
-      const asked = this.#admin.describeGroups([this.#options.group])
+      const asked = this.#connected().then(() => this.#admin.describeGroups([this.#options.group]))
       const { groups } = await untilAborted(asked, AbortSignal.timeout(ANSWER_MS))
       return new Set(groups.flatMap(({ members }) => members.map(({ clientId }) => clientId)))
     } catch (error) {
@@ -110,6 +122,15 @@ export class Writers implements AsyncDisposable {
       this.#warn(error)
       return undefined
     }
+  }
+
+  /** Once it is; one that was not reached is dialed again by who asks next. */
+  #connected(): Promise<void> {
+    this.#connecting ??= this.#admin.connect().catch((error: unknown) => {
+      this.#connecting = undefined
+      throw error
+    })
+    return this.#connecting
   }
 
   async #join(): Promise<void> {
@@ -121,7 +142,7 @@ export class Writers implements AsyncDisposable {
       this.#isMember = true
     })
     try {
-      await this.#admin.connect()
+      await this.#connected()
       await this.#consumer.connect()
       await this.#consumer.subscribe({ topics: [plan.topic] })
       await this.#consumer.run({ autoCommit: false, eachMessage: () => Promise.resolve() })
