@@ -14,9 +14,12 @@ const profileOf = ({ kind, group }: Planted, path: string, name = 'found'): Prof
 })
 
 /** What leaves: the row, or the failure; a profile that is refused lets nothing leave. */
-function leaves(profile: Profile, object: unknown): string {
+const leaves = (profile: Profile, object: unknown): string => leaving(profile)(object)
+
+/** The same for several objects. */
+function leaving(profile: Profile): (object: unknown) => string {
   const { extractor, faults } = compileProfile(profile)
-  return canonicalJson(faults ?? extractor.row(object))
+  return (object) => canonicalJson(faults ?? extractor.row(object))
 }
 
 /** The secret as it is, and as an expression could have written it. */
@@ -35,11 +38,12 @@ function formsOf(secret: string): readonly string[] {
 const FORMS = formsOf(SECRET)
 
 function expectNothing(profile: Profile, i: number): void {
-  const left = leaves(profile, world[i]!.object)
+  const leavesOf = leaving(profile)
+  const left = leavesOf(world[i]!.object)
   const told = FORMS.filter((form) => left.includes(form))
   expect(told, `${profile.spec.attributes![0]!.path} of ${world[i]!.kind}`).toEqual([])
   // Not even one bit: with another secret the very same leaves.
-  expect(leaves(profile, otherWorld[i]!.object)).toBe(left)
+  expect(leavesOf(otherWorld[i]!.object)).toBe(left)
 }
 
 const inner = (path: string): string => path.replace(/^cel:/, '')
