@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { resourceOf } from '#resources'
+import { leastOf } from '../../../platform/runtime/testing/least-of.ts'
 import { get } from '../test/ask.ts'
 import { allow } from '../test/policies.ts'
 import { aRow, seenBy } from '../test/sources.ts'
@@ -41,15 +42,14 @@ describe('a table with many rows as CSV', () => {
       )
       world.collected('west', seenBy(resourceOf('pods') as never, rows))
       const ask = () => get(world, `/api/v2/rows/pods?format=csv${sort}`, { as: 'ann' })
-      const holds: number[] = []
       // The collector of garbage counts too: it does not always come at the worst time.
-      for (let round = 0; round < 3; round++) {
+      const holdMs = await leastOf(3, 80, async () => {
         const { longestMs, answer } = await longestHold(ask)
         expect(answer.status).toBe(200)
         expect(Number(answer.headers['content-length'])).toBeGreaterThan(ROWS * 20)
-        holds.push(longestMs)
-      }
-      expect(Math.min(...holds)).toBeLessThan(80)
+        return longestMs
+      })
+      expect(holdMs).toBeLessThan(80)
     },
     60_000,
   )

@@ -7,6 +7,7 @@ import { admin } from '../testing/tokens.ts'
 
 const PODS = Array.from({ length: 4000 }, (_, at) => ({ namespace: `ns-${at % 50}`, name: `pod-${at}`, node: 'n1' }))
 const PATHS = ['/fleet/sse/summary', '/fleet/sse/pod-metrics', '/fleet/sse/pod-metrics?protocol=2']
+const BOUND_MS = 100
 /** 80,000 pods of 20 clusters, with the usage of that time. */
 const fleet = (at: number) =>
   Array.from({ length: 20 }, (_, cluster) => {
@@ -38,9 +39,14 @@ it('streams of a large fleet hold nobody up, neither when they are opened nor wh
   const more = { refreshMs: 100, allNamespaces: true, historyMaxBytes: 2 ** 29 }
   await using served = await serving(fleet(at), more)
   const token = await admin()
-  const holds = { opened: [] as number[], moved: [] as number[] }
+  const least = { opened: Number.POSITIVE_INFINITY, moved: Number.POSITIVE_INFINITY }
   // The collector of garbage counts too: it does not always come at the worst time.
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 3 && Math.max(least.opened, least.moved) >= BOUND_MS; round++) {
+    if (round > 0) {
+      // What is made once for all who see alike is made anew.
+      at += 1000
+      served.state.set(...fleet(at))
+    }
     const readers: ReturnType<typeof reader>[] = []
     const opened = await longestHold(async () => {
       for (const path of PATHS)
@@ -54,12 +60,9 @@ it('streams of a large fleet hold nobody up, neither when they are opened nor wh
       return Promise.all(readers.map(({ more }) => more()))
     })
     for (const { end } of readers) end()
-    holds.opened.push(opened)
-    holds.moved.push(moved)
-    // What is made once for all who see alike is made anew.
-    at += 1000
-    served.state.set(...fleet(at))
+    least.opened = Math.min(least.opened, opened)
+    least.moved = Math.min(least.moved, moved)
   }
-  expect(Math.min(...holds.opened)).toBeLessThan(100)
-  expect(Math.min(...holds.moved)).toBeLessThan(100)
+  expect(least.opened).toBeLessThan(BOUND_MS)
+  expect(least.moved).toBeLessThan(BOUND_MS)
 }, 180_000)
