@@ -118,9 +118,10 @@ export interface Sink extends AsyncDisposable {
   /**
    * Says that the writer of an inventory lives, whatever comes of its deliveries: else others may count it as gone and delete what it
    * wrote. Absent where nobody waits for it.
+   * @returns as `conflict` of a Receipt, where a delivery would be refused now
    * @throws SinkError
    */
-  alive?(writing: Writing, epoch: bigint, signal: AbortSignal): Promise<void>
+  alive?(writing: Writing, epoch: bigint, signal: AbortSignal): Promise<string | undefined>
   /**
    * Takes away what was written for an inventory that is no more, and nothing else.
    * @throws SinkError; with `retryAfterMs` where nothing is wrong, and it has to wait

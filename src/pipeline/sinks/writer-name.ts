@@ -7,6 +7,12 @@ export function areOfTwoClusters(one: string, other: string): boolean {
   return a !== undefined && b !== undefined && a.what === b.what && a.uid !== b.uid
 }
 
+/** Whether two writers are of one cluster, or of two of which one was made from a copy of the other. */
+export function areOfOneCluster(one: string, other: string): boolean {
+  const [a, b] = [homeOf(one), homeOf(other)]
+  return a !== undefined && b !== undefined && a.what === b.what && a.uid === b.uid
+}
+
 /** What is told of a writer of another cluster that was here before; undefined: there was none. */
 export const replacedBy = (own: string, former: string | undefined): string | undefined =>
   former !== undefined && areOfTwoClusters(own, former)

@@ -659,6 +659,25 @@ describe('bindings of an inventory', () => {
     expect(world.places.one.heardAt).toHaveLength(4)
   })
 
+  it('say within 30 s that somebody else writes there, and export within 30 s when nobody does any more', async () => {
+    const world = new World()
+    const { one } = world.places
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(seconds(40))
+    one.trouble = 'conflict'
+    await clock.advance(seconds(30))
+    expect(world.views()['database/one']).toMatchObject({ state: 'failing', reason: 'WriterConflict' })
+    world.rows.put([aRow('b')])
+    await clock.advance(minutes(40))
+    expect(one.namesOf(WRITING)).toEqual(['a'])
+    one.trouble = undefined
+    await clock.advance(seconds(30))
+    expect(one.namesOf(WRITING)).toEqual(['a', 'b'])
+    expect(world.views()['database/one']?.state).toBe('exported')
+  })
+
   it('owe nothing to a sink that is away while nothing changes, and the change that comes meanwhile', async () => {
     const world = new World()
     world.rows.put([aRow('a')])

@@ -368,14 +368,26 @@ export class Binding implements AsyncDisposable {
     const writing = source.writing(object.declaration.cluster)
     const epoch = source.epochOf(this.name)
     // What is wrong with the sink is said by exports.
-    const waitMs = await pool
-      .use(object, async (open, signal) => open.alive?.(writing, epoch, signal), this.#stop.signal)
-      .then(
-        () => ALIVE_EVERY_MS,
-        () => ALIVE_AGAIN_MS,
+    const answer = await pool
+      .use(
+        object,
+        async (open, signal) => ({ conflict: await open.alive?.(writing, epoch, signal) }),
+        this.#stop.signal,
       )
+      .catch(() => undefined)
+    const waitMs = answer ? ALIVE_EVERY_MS : ALIVE_AGAIN_MS
     this.#aliveAt = clock.now() + waitMs
-    return waitMs
+    const isOfNow = this.#goal.kind === 'export' && sameSink(this.#goal.sink, target.sink)
+    return answer && isOfNow && this.#heedConflict(answer.conflict) ? 0 : waitMs
+  }
+
+  /** A conflict is told, and is over, when the sink says so, whenever the next export is. @returns whether that is news */
+  #heedConflict(conflict: string | undefined): boolean {
+    const isKnown = this.#failure?.reason === WRITER_CONFLICT
+    if (isKnown === (conflict !== undefined)) return false
+    if (conflict === undefined) this.#state = retried(this.#state)
+    else this.#conflict(conflict)
+    return true
   }
 
   /** Whether the sink lacks nothing of it, though it may not answer now. */

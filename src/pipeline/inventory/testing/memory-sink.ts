@@ -36,6 +36,8 @@ export interface Taken {
   readonly byChanges: boolean
 }
 
+const CONFLICT = 'somebody else writes here'
+
 const keyOf = (row: RowKey) => JSON.stringify([row.targetNamespace, row.targetName, row.namespace, row.name, row.uid])
 const textOf = ({ cluster, namespace, inventory }: Writing) => `${cluster}/${namespace}/${inventory}`
 
@@ -80,7 +82,7 @@ export class MemoryPlace {
       deliver: (delivery, signal) => this.#deliver(delivery, signal),
       alive: () => {
         this.heardAt.push(this.now())
-        return Promise.resolve()
+        return Promise.resolve(this.trouble === 'conflict' ? CONFLICT : undefined)
       },
       remove: async (writing, _, signal) => {
         await this.#maybeFail(signal)
@@ -104,8 +106,7 @@ export class MemoryPlace {
     const text = textOf(delivery.writing)
     const held = this.held.get(text)
     const nothing = { written: 0, removed: 0, bytes: 0 }
-    if (this.trouble === 'conflict')
-      return { position: delivery.position, ...nothing, conflict: 'somebody else writes here' }
+    if (this.trouble === 'conflict') return { position: delivery.position, ...nothing, conflict: CONFLICT }
     if (this.trouble === 'part') return { position: { epoch: 0n, sequence: 0n }, ...nothing, isPartial: true }
     if (held && comparePositions(held.position, delivery.position) >= 0) return { position: held.position, ...nothing }
     const { changes } = delivery

@@ -102,8 +102,8 @@ export class PostgresSink implements Sink {
     return waits ? { ...receipt, waits } : receipt
   }
 
-  async alive(writing: Writing, epoch: bigint, signal: AbortSignal): Promise<void> {
-    await this.#run(async (writer, session) => writer.alive?.(session, writing, epoch), signal)
+  alive(writing: Writing, epoch: bigint, signal: AbortSignal): Promise<string | undefined> {
+    return this.#run(async (writer, session) => writer.alive?.(session, writing, epoch), signal)
   }
 
   async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {

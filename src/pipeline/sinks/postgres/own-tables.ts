@@ -5,10 +5,11 @@ import type { Session } from './connection.ts'
 import type { Tables } from './identifiers.ts'
 import { type Change, hashOf, keyOfText, keyText } from './rows.ts'
 import {
-  conflictWith,
+  conflictOf,
   forgetRemoved,
   type Held,
   heldBy,
+  type Judging,
   judge,
   lockInventory,
   noteAlive,
@@ -42,8 +43,8 @@ export interface Removed {
 export interface TableWriter {
   deliver(session: Session, delivery: Delivery, bounds: Bounds): Promise<Delivered>
   remove(session: Session, writing: Writing, position: Position, bounds: Bounds): Promise<Removed>
-  /** Says that the writer lives; absent where nobody waits for it. */
-  alive?(session: Session, writing: Writing, epoch: bigint): Promise<void>
+  /** Says that the writer lives; absent where nobody waits for it. @returns as that of a Sink */
+  alive?(session: Session, writing: Writing, epoch: bigint): Promise<string | undefined>
   /** Says goodbye; absent where there is nobody to say it to. */
   readonly leave?: ((session: Session) => Promise<void>) | undefined
 }
@@ -73,7 +74,7 @@ export class OwnTables implements TableWriter {
     await lockInventory(session, writing, this.#tables)
     const held = await heldBy(session, this.#tables, writing)
     this.#came(writing, position.epoch)
-    const standing = judge(held, delivery, { ownEpochs: this.#epochsOf(writing), silenceMs: this.#silenceMs })
+    const standing = judge(held, delivery, this.#judging(writing))
     if (standing.may !== 'write') return this.#stopped(session, delivery, held as Held, standing) // without one it may
     const isNew = standing.isTakeover
     if (held && !isNew && isHeld(held, delivery)) {
@@ -118,11 +119,7 @@ export class OwnTables implements TableWriter {
     const held = await heldBy(session, this.#tables, writing)
     if (!held || held.removed) return {}
     this.#came(writing, position.epoch)
-    const standing = judge(
-      held,
-      { writing, position },
-      { ownEpochs: this.#epochsOf(writing), silenceMs: this.#silenceMs },
-    )
+    const standing = judge(held, { writing, position }, this.#judging(writing))
     if (standing.may === 'nothing') return {}
     const tables = this.#tables
     const none = { writing, position, generation: 0, checksum: '', itemCount: 0 }
@@ -141,13 +138,14 @@ export class OwnTables implements TableWriter {
     return {}
   }
 
-  async alive(session: Session, writing: Writing, epoch: bigint): Promise<void> {
+  async alive(session: Session, writing: Writing, epoch: bigint): Promise<string | undefined> {
     await lockInventory(session, writing, this.#tables)
     const held = await heldBy(session, this.#tables, writing)
-    if (!held || held.removed) return
+    if (!held || held.removed) return undefined
     this.#came(writing, epoch)
-    const who = { writer: this.#writer, silenceMs: this.#silenceMs, ownEpochs: this.#epochsOf(writing) }
+    const who = this.#judging(writing)
     await noteAlive(session, this.#tables, { writing, epoch }, held, who)
+    return conflictOf(held, { writing, epoch }, who)
   }
 
   get leave(): TableWriter['leave'] {
@@ -174,12 +172,12 @@ export class OwnTables implements TableWriter {
       else await noteSeen(session, this.#tables, writing, held)
       return { receipt: { ...receipt, conflict: sentence } }
     }
-    if (!standing.isRival) return { receipt }
+    const { sentence: conflict } = standing
+    if (conflict === undefined) return { receipt }
     await noteRival(session, this.#tables, { writing, epoch: position.epoch }, held, {
       writer: this.#writer,
       silenceMs: this.#silenceMs,
     })
-    const conflict = conflictWith(writing, held.writer, 'it started later, so nothing of this one is written')
     return { receipt: { ...receipt, conflict } }
   }
 
@@ -194,8 +192,9 @@ where cluster = $1 and inventory_namespace = $2 and inventory_name = $3`,
     return Math.max(0, (rows[0]?.held ?? 0) - itemCount)
   }
 
-  #epochsOf({ cluster }: Writing): ReadonlySet<bigint> {
-    return this.#epochs.get(cluster) ?? new Set()
+  #judging({ cluster }: Writing): Judging {
+    const ownEpochs = this.#epochs.get(cluster) ?? new Set()
+    return { writer: this.#writer, silenceMs: this.#silenceMs, ownEpochs }
   }
 
   #came({ cluster }: Writing, epoch: bigint): void {

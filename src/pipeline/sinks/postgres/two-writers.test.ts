@@ -16,6 +16,9 @@ const BEAT_MS = seconds(30)
 /** what was refused is tried ever more rarely: first and last pause of a binding, at their longest */
 const [FIRST_RETRY_MS, LAST_RETRY_MS] = [seconds(10), seconds(300)]
 
+/** How agents call their clusters: each otherwise, as those of a cluster and a copy of it, or not at all. */
+type Names = 'own' | 'copied' | 'unknown'
+
 /** One of several clusters that are all called west: its own rows, and the agent that runs there, if one does. */
 interface Cluster {
   readonly id: number
@@ -45,11 +48,18 @@ class World {
   #now = 0
   #rows = 0
   readonly #backsOff: boolean
+  readonly #names: Names
 
-  /** @param backsOff what was refused is tried more and more rarely, as bindings do; else every 30 s */
-  constructor(place: Place, writing: Writing, clusters: number, backsOff = false) {
+  /** @param options.backsOff what was refused is tried more and more rarely, as bindings do; else every 30 s */
+  constructor(
+    place: Place,
+    writing: Writing,
+    clusters: number,
+    { backsOff = false, names = 'own' }: { readonly backsOff?: boolean; readonly names?: Names } = {},
+  ) {
     this.#place = place
     this.#backsOff = backsOff
+    this.#names = names
     this.#writing = writing
     this.#clusters = Array.from({ length: clusters }, (_, id) => ({
       ...{ id, rows: new Map(), agent: undefined, heardAt: undefined, last: undefined },
@@ -59,7 +69,8 @@ class World {
 
   async start(id: number): Promise<void> {
     const cluster = this.#of(id)
-    const sink = this.#place.sink('west', { writer: `agent-${++this.#epoch} of ${id}` })
+    const home = { own: `in cluster uid-${id}`, copied: 'in cluster uid', unknown: 'at https://10.0.0.1' }[this.#names]
+    const sink = this.#place.sink('west', { writer: `agent-${++this.#epoch} ${home}` })
     this.#opened.push(sink)
     cluster.agent = { sink, epoch: this.#epoch * 1000, sequence: 0, isPaused: false, refused: 0, retryAt: 0 }
     await this.export(id)
@@ -107,8 +118,9 @@ class World {
     const cluster = this.#of(id)
     const { agent } = cluster
     if (!agent) return
-    if (!this.#backsOff || this.#now >= agent.retryAt) await this.export(id)
-    else await agent.sink.alive(this.#writing, BigInt(agent.epoch), signal)
+    const conflict = await agent.sink.alive(this.#writing, BigInt(agent.epoch), signal)
+    const isNews = (conflict === undefined) !== (cluster.last?.conflict === undefined)
+    if (!this.#backsOff || this.#now >= agent.retryAt || isNews) await this.export(id)
     cluster.heardAt = this.#now
   }
 
@@ -183,8 +195,8 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('clusters under one na
   })
   afterAll(() => server[Symbol.asyncDispose]())
 
-  const aWorld = (clusters: number, backsOff = false) =>
-    new World(place, writingOf('west', `inventory-${++worlds}`), clusters, backsOff)
+  const aWorld = (clusters: number, options?: { readonly backsOff?: boolean; readonly names?: Names }) =>
+    new World(place, writingOf('west', `inventory-${++worlds}`), clusters, options)
   let world: World
   const [west, east, south] = [0, 1, 2]
   beforeEach(() => {
@@ -317,12 +329,63 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('clusters under one na
   })
 
   it.each([
+    ['the first', west, east],
+    ['the later', east, west],
+  ])(
+    '%s, killed and started anew meanwhile, goes on when the other is ended, and deletes 90 s later',
+    async (_, left, ended) => {
+      await inConflict()
+      for (const id of [left, ended]) await world.goodbye(id).then(() => world.start(id))
+      await world.wait(seconds(30))
+      world.kill(left)
+      await world.start(left)
+      await world.wait(seconds(90))
+      expect(world.conflictOf(left)).toContain(`in cluster uid-${ended} writes`)
+      expect(world.conflictOf(ended)).toContain(`in cluster uid-${left} writes`)
+      const rows = await world.held()
+      await world.goodbye(ended)
+      await world.wait(seconds(30))
+      expect(world.conflictOf(left)).toBeUndefined()
+      expect(await world.held()).toEqual(rows)
+      await world.wait(seconds(120))
+      expect(await world.held()).toEqual(world.uids(left))
+    },
+  )
+
+  it.each([
+    ['the first', west, east],
+    ['the later', east, west],
+  ])(
+    '%s goes on within 30 s of the silence of 15 minutes, and is told of the other as soon',
+    async (_, left, killed) => {
+      const one = aWorld(2, { backsOff: true })
+      onTestFinished(() => one.end())
+      await one.start(west)
+      await one.wait(seconds(60))
+      await one.start(east)
+      await one.wait(seconds(1200))
+      one.kill(killed)
+      await one.wait(seconds(870))
+      expect(one.conflictOf(left)).toBeDefined()
+      await one.wait(seconds(60))
+      expect(one.conflictOf(left)).toBeUndefined()
+      expect(await one.held()).toEqual(one.uids(left))
+      await one.start(killed)
+      await one.wait(seconds(120))
+      for (const id of [west, east]) expect(one.conflictOf(id)).toBeDefined()
+      await one.goodbye(killed).then(() => one.start(killed))
+      await one.wait(seconds(30))
+      for (const id of [west, east]) expect(one.conflictOf(id)).toBeDefined()
+    },
+  )
+
+  it.each([
     ['the first', () => [west, east, west, west]],
     ['the later', () => [east, west, east, east]],
   ])(
     'delete nothing when they are ended and started one after the other through hours of conflict: %s',
     async (_, order) => {
-      const one = aWorld(2, true)
+      const one = aWorld(2, { backsOff: true })
       onTestFinished(() => one.end())
       await one.start(west)
       await one.wait(seconds(60))
@@ -352,14 +415,19 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('clusters under one na
       fc.asyncProperty(
         fc.integer({ min: 2, max: 3 }),
         fc.boolean(),
+        fc.constantFrom<Names>('own', 'own', 'copied', 'unknown'),
         fc.array(step, { minLength: 5, maxLength: 24 }),
-        (count, backsOff, steps) => through(aWorld(count, backsOff), count, steps),
+        (count, backsOff, names, steps) => through(aWorld(count, { backsOff, names }), { count, names }, steps),
       ),
       { numRuns: 160 },
     )
   })
 
-  async function through(one: World, count: number, steps: readonly { readonly do: string; readonly id: number }[]) {
+  async function through(
+    one: World,
+    { count, names }: { readonly count: number; readonly names: Names },
+    steps: readonly { readonly do: string; readonly id: number }[],
+  ) {
     try {
       for (const { do: what, id: n } of steps) {
         const id = n % count
@@ -371,9 +439,17 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('clusters under one na
         else await one.wait(seconds(n))
       }
       // The one that is left in the end has the tables to itself.
-      for (let id = 1; id < count; id++) await one.goodbye(id)
       await one.goodbye(0).then(() => one.start(0))
-      await one.wait(seconds(17 * 60))
+      for (let id = 1; id < count; id++) {
+        // A former start of it may have been killed: nobody else can tell that it is gone before it is there again.
+        if (names === 'own') await one.goodbye(id).then(() => one.start(id))
+        await one.goodbye(id)
+      }
+      if (names === 'own') {
+        await one.wait(seconds(30))
+        expect(one.conflictOf(0)).toBeUndefined()
+        await one.wait(seconds(120))
+      } else await one.wait(seconds(17 * 60))
       expect(await one.held()).toEqual(one.uids(0))
     } finally {
       await one.end()

@@ -1,5 +1,6 @@
 import { minutes } from '#model'
 import { comparePositions, type Delivery, type Position, type Writing } from '../sink.ts'
+import { areOfOneCluster } from '../writer-name.ts'
 import type { Session } from './connection.ts'
 import type { Tables } from './identifiers.ts'
 
@@ -14,6 +15,8 @@ export interface Other {
   readonly isSecond: boolean
   /** it was one until it said goodbye: whoever it was in conflict with is one, too, once it is back */
   readonly wasSecond?: boolean
+  /** a second one that has the name of the first: by their names, former starts of either cannot be told from the other one */
+  readonly isClone?: boolean
 }
 
 /** What the table says of the writer of an inventory. Times are the server's: clocks of writers may differ. */
@@ -78,7 +81,9 @@ from ${tables.writers} where cluster = $1 and inventory_namespace = $2 and inven
 function othersOf({ former, rival, rival_seen: seen }: Record<string, unknown>): readonly Other[] {
   if (typeof former === 'string' && former.startsWith('[')) return JSON.parse(former) as Other[]
   // Of a former version of this table only the last rival is known.
-  return rival === null ? [] : [{ epoch: '', writer: String(rival), heardAt: Number(seen), isSecond: true }]
+  return rival === null
+    ? []
+    : [{ epoch: '', writer: String(rival), heardAt: Number(seen), isSecond: true, isClone: true }]
 }
 
 /** What a writer may do with an inventory. `others`: who may be alive besides it, from now on. */
@@ -90,8 +95,8 @@ export type Standing =
       readonly mayDelete: boolean
       readonly others: readonly Other[]
     }
-  /** it holds something later already; `rival`: of a writer that is another one */
-  | { readonly may: 'nothing'; readonly isRival: boolean }
+  /** it holds something later already; `sentence`: of a writer that is another one */
+  | { readonly may: 'nothing'; readonly sentence?: string }
   /** two clusters have one name; who takes over is known, and writes nothing */
   | {
       readonly may: 'conflict'
@@ -100,11 +105,19 @@ export type Standing =
       readonly sentence: string
     }
 
+/** Who is judged. */
+export interface Judging {
+  readonly writer: string
+  /** of its process */
+  readonly ownEpochs: ReadonlySet<bigint>
+  readonly silenceMs: number
+}
+
 /**
  * Judges a delivery by who was here before. Writers under one identity take over from each other in the order of their epochs: the
  * earlier ones are refused and said so, the later one hears of them and stops, too. What others left is deleted only when each of them
  * said goodbye, or was silent for a while: it might be alive elsewhere, with objects of its own. So whoever takes over knows of all that
- * its predecessor knew of.
+ * its predecessor knew of. Former starts of its own are no second writers to it: it is there in their place.
  *
  *   earlier epoch ─▶ refused, and heard; a second writer where the later one is there for longer than the silence
  *   later epoch   ─▶ takes over; deletes after the silence of those that did not say goodbye
@@ -113,7 +126,7 @@ export type Standing =
 export function judge(
   held: Held | undefined,
   { position, writing }: { readonly position: Position; readonly writing: Writing },
-  { ownEpochs, silenceMs }: { readonly ownEpochs: ReadonlySet<bigint>; readonly silenceMs: number },
+  { writer, ownEpochs, silenceMs }: Judging,
 ): Standing {
   if (!held) return { may: 'write', isTakeover: true, mayDelete: true, others: [] }
   const isTakeover = held.position.epoch !== position.epoch
@@ -121,33 +134,60 @@ export function judge(
   const isOwn = ownEpochs.has(held.position.epoch)
   const hasEnded = isOwn || held.hasLeft || held.removed || held.seenMs > GONE_MS
   // Of one that has ended, a later epoch tells only that a clock was set back since: the next position may follow it.
-  if (isTakeover && isLater) return { may: 'nothing', isRival: !hasEnded }
+  if (isTakeover && isLater) {
+    const sentence = conflictWith(writing, held.writer, 'it started later, so nothing of this one is written')
+    return { may: 'nothing', ...(!hasEnded && { sentence }) }
+  }
   const heard = alive(held, silenceMs)
   const areTwo = heard.some(({ isSecond, wasSecond }) => isSecond || wasSecond)
-  const known = heard.filter(({ epoch }) => !ownEpochs.has(BigInt(epoch || 0)))
+  const areClones = heard.some(({ isClone }) => isClone)
+  const isFormerStart = (other: string) => isTakeover && !areClones && areOfOneCluster(writer, other)
+  const known = heard
+    .filter(({ epoch }) => !ownEpochs.has(BigInt(epoch || 0)))
+    .map((other) => (other.isSecond && isFormerStart(other.writer) ? { ...other, ...NO_LONGER } : other))
+    .filter((other) => isHeard(other, held.now, silenceMs))
   // Of two clusters one that says goodbye may be back in a moment: it is waited for as one that was killed.
   const mayBeBack = !isOwn && (!hasEnded || (held.hasLeft && areTwo))
-  const others = isTakeover && mayBeBack ? [...known, formerOf(held, areTwo && !hasEnded)] : known
-  const second = known.find(({ isSecond }) => isSecond)
+  const isSecond = areTwo && !hasEnded && !isFormerStart(held.writer)
+  const others = isTakeover && mayBeBack ? [...known, formerOf(held, { isSecond, areClones })] : known
+  const second = others.filter((other) => other.isSecond).reduce(lastHeard, undefined)
   if (second) {
     const sentence = conflictWith(writing, second.writer, 'both are stopped until one of them is')
     return { may: 'conflict', isTakeover, others, sentence }
   }
-  if (isLater) return { may: 'nothing', isRival: false }
+  if (isLater) return { may: 'nothing' }
   return { may: 'write', isTakeover, mayDelete: others.length === 0, others }
 }
 
+const NO_LONGER = { isSecond: false, wasSecond: true }
+
+const lastHeard = (one: Other | undefined, other: Other): Other =>
+  one !== undefined && one.heardAt > other.heardAt ? one : other
+
 /** Those that were heard of late. */
 const alive = ({ others, now }: Held, silenceMs: number): readonly Other[] =>
-  others.filter(({ heardAt, isSecond }) => now - heardAt < (isSecond ? GONE_MS : silenceMs))
+  others.filter((other) => isHeard(other, now, silenceMs))
+
+const isHeard = ({ heardAt, isSecond }: Other, now: number, silenceMs: number): boolean =>
+  now - heardAt < (isSecond ? GONE_MS : silenceMs)
 
 /** The silence of who held the table is counted from the takeover: before, nobody refused it. */
-const formerOf = ({ position, writer, now }: Held, isSecond: boolean): Other => ({
+const formerOf = (
+  { position, writer, now }: Held,
+  { isSecond, areClones }: { readonly isSecond: boolean; readonly areClones: boolean },
+): Other => ({
   ...{ epoch: String(position.epoch), writer, heardAt: now, isSecond },
+  ...(isSecond && areClones && { isClone: true }),
 })
 
+/** Why a writer would write nothing now, whatever it gave; undefined: it would. */
+export function conflictOf(held: Held, { writing, epoch }: Refused, who: Judging): string | undefined {
+  const standing = judge(held, { writing, position: { epoch, sequence: held.position.sequence + 1n } }, who)
+  return standing.may === 'write' ? undefined : standing.sentence
+}
+
 /** What is told to a writer that another one has overtaken, or that hears of another. */
-export const conflictWith = ({ cluster }: Writing, other: string | undefined, then: string): string =>
+const conflictWith = ({ cluster }: Writing, other: string | undefined, then: string): string =>
   `${other ?? 'another agent'} writes under the cluster name ${cluster}, too: ${then}`
 
 /** One that does not hold the table. */
@@ -162,7 +202,7 @@ export async function noteAlive(
   tables: Tables,
   of: Refused,
   held: Held,
-  who: { readonly writer: string; readonly silenceMs: number; readonly ownEpochs: ReadonlySet<bigint> },
+  who: Judging,
 ): Promise<void> {
   if (who.ownEpochs.has(held.position.epoch)) await noteSeen(session, tables, of.writing, held)
   else await noteRival(session, tables, of, held, who)
@@ -181,10 +221,20 @@ export async function noteRival(
   const before = others.find((other) => other.epoch === epoch)
   // A later one takes over as soon as it can; and who holds the table may have ended.
   const isRefused = held.position.epoch > own && !held.hasLeft && held.seenMs <= GONE_MS
-  const isSecond = before?.isSecond || (isRefused && held.takenOverMs > silenceMs)
-  const isNews = before?.isSecond !== isSecond || held.now - before.heardAt >= Math.min(SEEN_EVERY_MS, silenceMs / 10)
+  const isBeside = isRefused && held.takenOverMs > silenceMs
+  const isSecond = before?.isSecond || isBeside
+  const isClone = before?.isClone || (isBeside && areOfOneCluster(writer, held.writer))
+  const isChange = before?.isSecond !== isSecond || (before.isClone ?? false) !== isClone
+  const isNews = isChange || held.now - before.heardAt >= Math.min(SEEN_EVERY_MS, silenceMs / 10)
   if (!isNews) return
-  const heard: Other = { epoch, writer, heardAt: held.now, isSecond }
+  const heard: Other = {
+    epoch,
+    writer,
+    heardAt: held.now,
+    isSecond,
+    ...(isClone && { isClone }),
+    ...(before?.wasSecond && { wasSecond: true }),
+  }
   await session.query(
     `update ${tables.writers} set former = $4, rival = $5, rival_seen = clock_timestamp()
 where cluster = $1 and inventory_namespace = $2 and inventory_name = $3`,
