@@ -208,7 +208,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         await expect.poll(() => line(name).getAttribute('class'), { ...patient, message: name }).toContain('gone')
         const looks = line(name)
           .locator('[data-row-link]')
-          .evaluate('(link) => getComputedStyle(link).textDecorationLine')
+          .evaluate((link) => link.ownerDocument.defaultView?.getComputedStyle(link).textDecorationLine)
         expect(await looks).toBe('line-through')
         // The order is given back, and nobody has read it again.
         await page.mouse.move(0, 0)
@@ -217,6 +217,54 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       }
     },
   )
+
+  it('keep their place as they are now where they only moved while the order is held, and are struck out once they are gone', async () => {
+    const rows = new Map(Array.from({ length: 2400 }, (_, at) => [`row-${String(at).padStart(4, '0')}`, 80 - at / 100]))
+    const put = () => hub.put(west([...rows].map(([name, used]) => row(name, used))))
+    await put()
+    hub.gateway.only = /\/rows\/pvc(\?|$)/
+    const page = await visits.visit(`${base}${path}`)
+    await expect.poll(async () => (await names(page))[0], patient).toBe('row-0000')
+    const box = page.locator('.table-scroll')
+    const line = (name: string) => page.locator('tbody tr', { hasText: name })
+    for (const [at, isBeyond] of [
+      [3, true],
+      // Loaded, and nobody has read yet where it is.
+      [1700, false],
+    ] as const) {
+      const name = `row-${String(at).padStart(4, '0')}`
+      const looks = async () => {
+        const words = (await line(name).innerText()).split(/\s+/)
+        const is = (await line(name).getAttribute('class')) ?? ''
+        return [is.includes('gone'), is.includes('elsewhere'), words.find((word) => /^\d+$/.test(word))]
+      }
+      const comesToBe = (...now: readonly unknown[]) => expect.poll(looks, { ...patient, message: name }).toEqual(now)
+      await expect
+        .poll(async () => {
+          await box.evaluate((element, to) => element.scrollTo(0, to), Math.max(0, at - 5) * 38)
+          return line(name).isVisible()
+        }, patient)
+        .toBe(true)
+      await page.waitForTimeout(1000)
+      await line(`row-${String(at + 1).padStart(4, '0')}`).hover()
+      hub.gateway.hold = true
+      // The last of all.
+      rows.set(name, 1)
+      await put()
+      await comesToBe(false, isBeyond, '1')
+      rows.set(name, 2)
+      await put()
+      await comesToBe(false, isBeyond, '2')
+      rows.delete(name)
+      await put()
+      await comesToBe(true, false, '2')
+      rows.set(name, 3)
+      await put()
+      await comesToBe(false, isBeyond, '3')
+      await page.mouse.move(0, 0)
+      hub.gateway.hold = false
+    }
+  })
 
   it('are what was read last where the stream does not get through', async () => {
     const page = await visits.visit(`${base}/types/pvc?view=rows`)

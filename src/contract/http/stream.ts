@@ -84,10 +84,11 @@ export type RowsChange =
    */
   | { op: 'put'; row: FleetRowView; at?: number }
   /**
-   * gone, no longer matching, or no longer among the first `limit`. `gone`, only with `limit`: it is nowhere among the rows of the query,
-   * in front of these or behind them.
+   * gone, no longer matching, or no longer among the first `limit`. Only with `limit`: `gone`, it is nowhere among the rows of the query,
+   * in front of these or behind them; `row`, what it is now where it left because it changed. A row that left is told again when it
+   * changes or goes elsewhere, as long as it is one of the latest hundred.
    */
-  | { op: 'remove'; cluster: string; id: string; gone?: true }
+  | { op: 'remove'; cluster: string; id: string; gone?: true; row?: FleetRowView }
   /** all rows of this cluster are forgotten, and its age with them; others may follow */
   | { op: 'clear'; cluster: string }
   /** every row of this cluster was read again: rows without a change are as old as this */
@@ -101,6 +102,8 @@ export interface HeldRows {
   source: SourceView | null
   /** with `limit`: by cluster and id, the latest that left and are nowhere among the rows of the query, and when that was told, ms */
   gone: Map<string, { readonly cluster: string; readonly id: string; readonly at: number }>
+  /** with `limit`: by cluster and id, the latest that left and stand elsewhere among the rows of the query, as last told, and when, ms */
+  left: Map<string, { readonly row: FleetRowView; readonly at: number }>
   total: number
   /** the snapshot arrived whole */
   isWhole: boolean
@@ -113,6 +116,7 @@ export const noRows = (): HeldRows => ({
   ages: new Map(),
   source: null,
   gone: new Map(),
+  left: new Map(),
   total: 0,
   isWhole: false,
   ended: null,
@@ -139,31 +143,40 @@ export function applyRows(held: HeldRows, message: RowsMessage): void {
   held.total = message.total
 }
 
-/** More of those that are gone nobody asks for: what they left is read again meanwhile. */
+/** More of those that are gone, or left, nobody asks for: what they left is read again meanwhile. */
 const mostGone = 1000
 
 function applyChanges(held: HeldRows, changes: readonly RowsChange[], now: number): void {
-  const { rows, ages, gone } = held
+  const { rows, ages, gone, left } = held
   const placed: { readonly row: FleetRowView; readonly at: number }[] = []
   for (const change of changes) {
-    if (change.op === 'put') gone.delete(rowKey(change.row.cluster, change.row.id))
+    if (change.op === 'put') {
+      gone.delete(rowKey(change.row.cluster, change.row.id))
+      left.delete(rowKey(change.row.cluster, change.row.id))
+    }
     if (change.op === 'remove') {
       const { cluster, id } = change
-      rows.delete(rowKey(cluster, id))
-      if (change.gone) gone.set(rowKey(cluster, id), { cluster, id, at: now })
+      const key = rowKey(cluster, id)
+      const row = change.row ?? rows.get(key) ?? left.get(key)?.row
+      for (const each of [rows, gone, left]) each.delete(key)
+      if (change.gone) gone.set(key, { cluster, id, at: now })
+      else if (row) left.set(key, { row, at: now })
     } else if (change.op === 'age') ages.set(change.age.cluster, change.age)
     else if (change.op === 'clear') {
       ages.delete(change.cluster)
       for (const [key, { cluster }] of rows) if (cluster === change.cluster) rows.delete(key)
+      for (const [key, { row }] of left) if (row.cluster === change.cluster) left.delete(key)
     } else if (change.at === undefined) rows.set(rowKey(change.row.cluster, change.row.id), change.row)
     else {
       rows.delete(rowKey(change.row.cluster, change.row.id))
       placed.push({ row: change.row, at: change.at })
     }
   }
-  for (const key of gone.keys()) {
-    if (gone.size <= mostGone) break
-    gone.delete(key)
+  for (const each of [gone, left]) {
+    for (const key of each.keys()) {
+      if (each.size <= mostGone) break
+      each.delete(key)
+    }
   }
   if (placed.length === 0) return
   const order = [...rows.values()]

@@ -8,8 +8,9 @@ import { placedAt, sortValues } from './row-order.ts'
 import { plainFault } from './seen-status.ts'
 import { Frame } from './stream-frame.ts'
 import type { FleetHistory, Past } from './stream-history.ts'
+import { type Fate, LeftRows } from './stream-left.ts'
 import type { RowsAsked } from './stream-query.ts'
-import { type Incoming, RowsWindow, type WindowRow, windowTexts } from './stream-window.ts'
+import { type Incoming, RowsWindow, type WindowRow, windowDifference } from './stream-window.ts'
 import { type Located, orderedRows, pageOfRows } from './type-rows.ts'
 import { measuredView, neverRead, sourceView } from './type-views.ts'
 import type { VisibleType, VisibleTypes } from './visible-types.ts'
@@ -78,6 +79,7 @@ export class RowsFeed {
   #place = -1
   #total = 0
   #window: RowsWindow | undefined
+  #left = new LeftRows()
   #snapshot: RowsSnapshot | undefined
   /** by the place they begin at: readers who fell behind mostly did so at once */
   readonly #steps = new Map<number, FeedStep>()
@@ -200,7 +202,8 @@ export class RowsFeed {
       if ([...past.values()].includes('unknown')) return undefined
       const before = this.#window.moved(this.#incoming(delta.come), this.#incoming(delta.gone))
       if (!before) return undefined
-      const texts = [...clears, ...windowTexts(before, this.#window, goneKeys(delta)), ...delta.ages]
+      const rows = this.#left.texts(windowDifference(before, this.#window), fateBy(delta))
+      const texts = [...clears, ...rows, ...delta.ages]
       return this.#step(place, texts, before.total)
     })
   }
@@ -248,6 +251,7 @@ export class RowsFeed {
     this.last = undefined
     this.#snapshot = undefined
     this.#window = undefined
+    this.#left = new LeftRows()
     this.#steps.clear()
     this.#place = history.place
     this.#typesVersion = types.version()
@@ -427,7 +431,7 @@ export class RowsFeed {
   }
 
   #windowTexts(before: RowsWindow, delta: Delta): string[] {
-    return this.#window ? windowTexts(before, this.#window, goneKeys(delta)) : []
+    return this.#window ? this.#left.take(windowDifference(before, this.#window), fateBy(delta)) : []
   }
 
   #incoming(rows: readonly Located[]): Incoming[] {
@@ -575,11 +579,17 @@ function newText({ cluster, source, rows }: VisibleType, place: number): string 
 
 const clearText = (cluster: string): string => JSON.stringify({ op: 'clear', cluster })
 
-/** Of rows that are nowhere among those asked for any more. */
-function goneKeys({ gone, come }: Delta): ReadonlySet<string> {
-  const keys = new Set(gone.map(keyAt))
-  for (const row of come) keys.delete(keyAt(row))
-  return keys
+/** What became of rows that differ, which are looked through where it is asked at all. */
+function fateBy({ gone, come }: Delta): Fate {
+  let differing: Map<string, Located | null> | undefined
+  return (key) => {
+    differing ??= new Map([
+      ...gone.map((row) => [keyAt(row), null] as const),
+      ...come.map((row) => [keyAt(row), row] as const),
+    ])
+    const now = differing.get(key)
+    return now === null ? 'gone' : now && { json: rowText(now) }
+  }
 }
 
 /** Rows that are in both and say the same are not told. */

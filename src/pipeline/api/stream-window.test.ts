@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyRows, type FleetRowView, noRows, type RowsChange } from '#http'
 import { comparePlaced, type Placed } from './row-order.ts'
-import { type Incoming, RowsWindow, type WindowRow, windowTexts } from './stream-window.ts'
+import { type Fate, LeftRows } from './stream-left.ts'
+import { type Incoming, RowsWindow, type WindowRow, windowDifference } from './stream-window.ts'
 
 type Order = 'asc' | 'desc'
 /** name of a row and what it is sorted by; null: nothing */
@@ -35,6 +36,10 @@ function newWindow(world: World, limit: number, order: Order, after?: Placed): R
     all.length <= capacity,
   )
 }
+
+const unchanged: Fate = () => undefined
+const windowTexts = (before: RowsWindow, after: RowsWindow, fate = unchanged) =>
+  new LeftRows().take(windowDifference(before, after), fate)
 
 /** What a client shows that held `before` and was told these texts. */
 function told(before: readonly WindowRow[], texts: readonly string[]): readonly string[] {
@@ -82,10 +87,21 @@ describe('a window of rows', () => {
             expect(after.total).toBe(rows.size)
             expect(after.shown.map(({ json }) => json)).toEqual(fresh.shown.map(({ json }) => json))
             const left = new Set(gone.map(({ name }) => name).filter((name) => !rows.has(name)))
-            const texts = windowTexts(window, after, new Set([...left].map(keyOf)))
+            const fate: Fate = (key) => {
+              const name = key.slice(keyOf('').length)
+              if (!touched.includes(name)) return undefined
+              const value = rows.get(name)
+              return value === undefined ? 'gone' : { json: jsonOf(name, value) }
+            }
+            const texts = windowTexts(window, after, fate)
             expect(told(window.shown, texts)).toEqual(after.shown.map(({ json }) => json))
             const removed = texts.map((text) => JSON.parse(text)).filter(({ op }) => op === 'remove')
-            for (const { id, gone } of removed) expect(gone === true).toBe(!rows.has(id.slice('a/'.length)))
+            for (const { id, gone, row } of removed) {
+              const name = id.slice('a/'.length)
+              expect(gone === true).toBe(!rows.has(name))
+              const isChanged = touched.includes(name) && rows.has(name)
+              expect(row).toEqual(isChanged ? JSON.parse(jsonOf(name, rows.get(name) ?? null)) : undefined)
+            }
             const had = window.shown.filter(({ name }) => left.has(name)).map(({ id }) => id)
             expect(removed.filter(({ gone }) => gone).map(({ id }) => id)).toEqual(had)
             window = after
@@ -106,11 +122,11 @@ describe('a window of rows', () => {
     const all = new Map(Array.from({ length: 100 }, (_, at) => [`p${at}`, at] as const))
     const before = newWindow(all, 50, 'desc')
     const after = before.moved([placed('p3', 3)], [incoming('p3', 1000)])
-    expect(after && windowTexts(before, after, new Set()).map((text) => JSON.parse(text))).toEqual([
+    expect(after && windowTexts(before, after).map((text) => JSON.parse(text))).toEqual([
       { op: 'remove', cluster: 'west', id: 'a/p50' },
       { op: 'put', row: JSON.parse(jsonOf('p3', 1000)), at: 0 },
     ])
-    expect(windowTexts(before, newWindow(all, 50, 'desc'), new Set())).toEqual([])
+    expect(windowTexts(before, newWindow(all, 50, 'desc'))).toEqual([])
   })
 
   it('is made anew where a row that went was not where it must have been', () => {

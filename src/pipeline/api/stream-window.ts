@@ -136,16 +136,24 @@ const rendered = ({ render, key, id, value, cluster, namespace, name }: Incoming
   json: render(),
 })
 
+/** How what is shown differs. */
+export interface WindowDifference {
+  /** rows that are not shown any more */
+  readonly removed: readonly WindowRow[]
+  /** keys of rows that are new, changed or elsewhere, and what is told of them */
+  readonly put: ReadonlySet<string>
+  readonly puts: readonly string[]
+}
+
 /**
  * What one who is shown `before` must be told to be shown `after`. Both stand in the same order, and rows that did not move are the same
  * objects: so one walk finds what differs.
- * @param gone keys of rows that are in neither because they are nowhere any more
  */
-export function windowTexts(before: RowsWindow, after: RowsWindow, gone: ReadonlySet<string>): string[] {
-  if (before.rows === after.rows) return []
+export function windowDifference(before: RowsWindow, after: RowsWindow): WindowDifference {
   const left: WindowRow[] = []
   const puts: string[] = []
   const put = new Set<string>()
+  if (before.rows === after.rows) return { removed: left, put, puts }
   let [i, at] = [0, 0]
   while (i < before.count || at < after.count) {
     const old = i < before.count ? before.rows[i] : undefined
@@ -164,8 +172,5 @@ export function windowTexts(before: RowsWindow, after: RowsWindow, gone: Readonl
     if (order <= 0) i++
     if (order >= 0) at++
   }
-  const removes = left
-    .filter(({ key }) => !put.has(key))
-    .map(({ key, cluster, id }) => JSON.stringify({ op: 'remove', cluster, id, ...(gone.has(key) && { gone: true }) }))
-  return [...removes, ...puts]
+  return { removed: left.filter(({ key }) => !put.has(key)), put, puts }
 }

@@ -336,6 +336,8 @@ interface GridProps<T> extends Pick<ResourceTableProps<T>, 'caption' | 'columns'
   /** the answer to another one is shown from its first line on */
   readonly restarts?: boolean
   readonly gone: ReadonlySet<string>
+  /** rows that keep their place only while the order is held, and whether they are known to be elsewhere */
+  readonly elsewhere?: ReadonlyMap<string, boolean>
   readonly rowHeight: number
   readonly sortBy: string
   readonly descending: boolean
@@ -353,6 +355,7 @@ export function Grid<T>({
   question,
   restarts = false,
   gone,
+  elsewhere,
   rowHeight: roomyHeight,
   sortBy,
   descending,
@@ -464,7 +467,8 @@ export function Grid<T>({
                 index={from + offset}
                 dim={dim?.(line.row) ?? false}
                 gone={gone.has(line.key)}
-                blank={blank && gone.has(line.key)}
+                elsewhere={elsewhere?.has(line.key) ?? false}
+                blank={blank && (gone.has(line.key) || elsewhere?.get(line.key) === false)}
               />
             ),
           )}
@@ -509,6 +513,7 @@ interface RowProps {
   readonly index: number
   readonly dim: boolean
   readonly gone: boolean
+  readonly elsewhere: boolean
   /** only its place is kept */
   readonly blank: boolean
 }
@@ -520,7 +525,7 @@ function followRow(event: { target: EventTarget; currentTarget: Element }): void
   event.currentTarget.querySelector<HTMLAnchorElement>('[data-row-link]')?.click()
 }
 
-const Row = memo(function Row({ row, columns, index, dim, gone, blank }: RowProps): ReactNode {
+const Row = memo(function Row({ row, columns, index, dim, gone, elsewhere, blank }: RowProps): ReactNode {
   if (blank)
     return (
       <tr data-index={index} aria-rowindex={index + 2} className="blank">
@@ -531,7 +536,10 @@ const Row = memo(function Row({ row, columns, index, dim, gone, blank }: RowProp
     <tr
       data-index={index}
       aria-rowindex={index + 2}
-      className={`${dim ? 'dim' : ''}${gone ? ' gone' : ''}`}
+      className={`${dim || elsewhere ? 'dim' : ''}${gone ? ' gone' : ''}${elsewhere ? ' elsewhere' : ''}`}
+      {...(elsewhere && {
+        title: 'It stands elsewhere in the list by now, and keeps this place while the order is held',
+      })}
       onClick={followRow}
     >
       {columns.map((column, place) => {

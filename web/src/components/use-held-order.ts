@@ -1,5 +1,5 @@
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import { type Hold, hold, inOrder, type OrderedRows } from '../model/ordered-rows.ts'
+import { type Beyond, type Hold, hold, inOrder, nothingBeyond, type OrderedRows } from '../model/ordered-rows.ts'
 
 export interface Held<T> extends Hold<T> {
   readonly release: () => void
@@ -17,12 +17,14 @@ export interface Held<T> extends Hold<T> {
  * the list is selected; else they stand in order, at once. A row that is held elsewhere than in its order is said (`moved`).
  * `intent` is what the person asked for (filter, sorting): a change of it is theirs, and takes effect at once.
  * @param list the element with the rows
+ * @param beyond what is known of rows that are in neither; default: there are none
  */
 export function useHeldOrder<T>(
   arranged: OrderedRows<T>,
   all: Pick<ReadonlyMap<string, T>, 'get' | 'has'>,
   intent: string,
   list: RefObject<HTMLElement | null>,
+  beyond: Beyond<T> = nothingBeyond,
 ): Held<T> {
   const [pointed, setPointed] = useState(false)
   const [focused, setFocused] = useState(false)
@@ -34,7 +36,10 @@ export function useHeldOrder<T>(
   const holding = (pointed || focused || selected) && before !== null && before.size > 0
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: what was shown before changes nothing by itself
-  const held = useMemo(() => (holding ? hold(before, arranged, all) : inOrder(arranged)), [holding, arranged, all])
+  const held = useMemo(
+    () => (holding ? hold(before, arranged, all, beyond) : inOrder(arranged)),
+    [holding, arranged, all, beyond],
+  )
 
   useLayoutEffect(() => {
     shown.current = { intent: ask, rows: held.rows }

@@ -83,7 +83,7 @@ describe('RowOverlay', () => {
         90,
         { ...behind, ...more },
       )
-      const { paged, ...rest } = overlay().over(known, told, 0)
+      const { paged, beyond: _, ...rest } = overlay().over(known, told, 0)
       return { keys: [...paged.rows.keys()].join(''), ...rest }
     }
     expect(over('cde')).toEqual({ keys: 'abcdefgh', isBehind: false, reaches: false, from: 2, to: 5 })
@@ -113,6 +113,33 @@ describe('RowOverlay', () => {
     // Who was pushed out by others is behind them still, and who came back is there.
     change({ op: 'remove', cluster: 'west', id: 'd' }, { op: 'put', row: row('b'), at: 1 })
     expect(keys(known)).toBe('abcde')
+  })
+
+  it('knows of rows that left whether they are gone or elsewhere, and what they are there', () => {
+    const told = held([row('a'), row('b'), row('c')], 90)
+    const change = (...changes: Extract<RowsMessage, { kind: 'rowsChange' }>['changes']): void =>
+      applyRows(told.held, { kind: 'rowsChange', query: 0, changes, total: 89, now: 100_000 })
+    const left = { op: 'remove', cluster: 'west' } as const
+    change({ ...left, id: 'a', row: row('a', { x: 1 }) }, { ...left, id: 'b', gone: true }, { ...left, id: 'c' })
+    change({ op: 'put', row: row('d'), at: 0 })
+    const known = { ...loaded(['a', 'b', 'c', 'd', 'e'], {}, false), readAt: performance.now() - 10_000 }
+    const { paged, beyond, reaches } = overlay().over(known, told, 100_000)
+    expect(reaches).toBe(false)
+    // Where it was read it stands until it is known where, as it is by now.
+    expect([[...paged.rows.keys()].join(''), paged.rows.get('a')?.values.x]).toEqual(['dace', 1])
+    const first = loaded(['a'], {}, false)
+    const over = overlay().over(first, told, 100_000)
+    expect([over.reaches, over.paged.rows.has('a'), over.beyond.get('a')?.values.x]).toEqual([true, false, 1])
+    expect(['a', 'b', 'c', 'x'].map(over.beyond.isGone)).toEqual([false, true, false, false])
+    expect(beyond.isGone('x')).toBe(false)
+    // Among all rows nothing is elsewhere.
+    const all = overlay().over(first, held([row('d')]), 100_000)
+    expect([all.beyond.isGone('a'), all.beyond.get('a')]).toEqual([true, undefined])
+    // One that came again beyond them is gone no more, one that went there is.
+    change({ ...left, id: 'b', row: row('b', { x: 2 }) }, { ...left, id: 'a', gone: true })
+    const later = overlay().over(first, told, 100_000)
+    expect(['a', 'b'].map(later.beyond.isGone)).toEqual([true, false])
+    expect([later.beyond.get('a'), later.beyond.get('b')?.values.x]).toEqual([undefined, 2])
   })
 
   it('keeps links of values that are the same, and drops those of others', () => {

@@ -1,4 +1,5 @@
 import type { FleetRowView, HeldRows, RowLinkView, RowsAgeView, TypeOnClusterView } from '../contract.ts'
+import { anythingBeyond, type Beyond, nothingBeyond } from '../model/ordered-rows.ts'
 import { RowList } from './row-list.ts'
 import type { Paged, ShownRow } from './row-pages.ts'
 
@@ -10,6 +11,8 @@ export interface Overlaid {
   readonly isBehind: boolean
   /** the stream tells every row that is loaded: nothing has to be read to stay true */
   readonly reaches: boolean
+  /** of rows that are not among these */
+  readonly beyond: Beyond<ShownRow>
   /** places of the rows that the stream tells */
   readonly from: number
   readonly to: number
@@ -46,7 +49,7 @@ export class RowOverlay {
 
   /** @param now by the hub's clock, ms */
   over(paged: Here, { held, cursor, limit, at }: ToldRows, now: number): Overlaid {
-    if (!held.isWhole) return { paged, isBehind: false, reaches: false, from: 0, to: 0 }
+    if (!held.isWhole) return { paged, isBehind: false, reaches: false, beyond: beyondRead(paged), from: 0, to: 0 }
     const { rows: known, page } = paged
     const told = [...held.rows.values()].map((row) => this.#shown(row, known))
     const isNew = told.some(({ id }) => !known.has(id))
@@ -55,7 +58,12 @@ export class RowOverlay {
     const reaches = isAll || (isFirst && known.size <= held.rows.size)
     const place = isFirst ? 0 : (known.placeOf(told.map(({ id }) => id)) ?? Math.min(at, known.size))
     const isEnd = !isFirst && held.rows.size < limit
-    const rows = (reaches ? RowList.empty : known).withBand(told, { place, isEnd, gone: this.#gone(paged, held, now) })
+    const newer = this.#left(paged, held, now)
+    const rows = (reaches ? RowList.empty : known).withBand(told, {
+      ...{ place, isEnd, newer: newer.values() },
+      gone: this.#gone(paged, held, now),
+    })
+    const isWhole = reaches ? isAll : paged.isWhole
     const isMoved = rows.order !== known.order
     const isBehind = isNew || (!reaches && (isMoved || known.size > held.total))
     return {
@@ -63,13 +71,33 @@ export class RowOverlay {
         ...paged,
         rows,
         page: { ...page, total: held.total, on: page.on.map((one) => aged(one, held.ages.get(one.cluster), now)) },
-        isWhole: reaches ? isAll : paged.isWhole,
+        isWhole,
       },
       isBehind,
       reaches,
+      beyond: isAll ? nothingBeyond : this.#beyond(held, known, isWhole),
       from: rows.bandFrom,
       to: rows.bandFrom + told.length,
     }
+  }
+
+  #beyond({ gone, left }: HeldRows, known: RowList, isWhole: boolean): Beyond<ShownRow> {
+    const nowhere = new Set([...gone.values()].map((row) => this.#idOf(row)))
+    const elsewhere = new Map([...left.values()].map(({ row }) => [this.#idOf(row), row]))
+    return {
+      get: (id) => {
+        const row = elsewhere.get(id)
+        return row && this.#shown(row, known)
+      },
+      isGone: (id) => nowhere.has(id) || (isWhole && !elsewhere.has(id)),
+    }
+  }
+
+  /** Rows that left, as they were told, after the pages were read, or about then; by id. */
+  #left({ readAt, rows }: Here, { left }: HeldRows, now: number): ReadonlyMap<string, ShownRow> {
+    const readMs = performance.now() - readAt
+    const newer = [...left.values()].filter(({ at }) => now - at <= readMs + clockFaultMs)
+    return new Map(newer.map(({ row }) => this.#shown(row, rows)).map((row) => [row.id, row]))
   }
 
   /** Ids of rows that left after the pages were read, or about then. */
@@ -96,6 +124,9 @@ export class RowOverlay {
     return shown
   }
 }
+
+/** What is known of rows where nothing is told. */
+export const beyondRead = ({ isWhole }: Here): Beyond<never> => (isWhole ? nothingBeyond : anythingBeyond)
 
 /** The link of a value that is still the same. */
 const leadsThere = ({ column }: RowLinkView, known: ShownRow, row: FleetRowView): boolean =>

@@ -47,10 +47,13 @@ describe('RowList', () => {
             const isAsRead = [...told.keys()].every((id, at) => keys[place + at] === id)
             const order = list.order
             const gone = ids.filter((id, at) => at % 3 === nth % 4 && !told.has(id))
-            list = list.withBand(made, { place, isEnd, gone })
+            const newer = ids.filter((_, at) => at % 2 === nth % 3).map((id) => row(id, 50 + nth))
+            list = list.withBand(made, { place, isEnd, gone, newer })
             const [front, back] = [[...read].slice(0, place), isEnd ? [] : [...read].slice(place)]
             const others = ([id]: readonly [string, ShownRow]) => !told.has(id) && !gone.includes(id)
-            shown = new Map([...front.filter(others), ...told, ...back.filter(others)])
+            const amended = ([id, one]: readonly [string, ShownRow]) =>
+              [id, newer.find((each) => each.id === id) ?? one] as const
+            shown = new Map([...front.filter(others).map(amended), ...told, ...back.filter(others).map(amended)])
             if (was === read) expect(list.order === order).toBe(isAsRead && shown.size === read.size)
           }
           isSame(list, shown)

@@ -16,12 +16,14 @@ interface Band {
   readonly from: number
   /** places in what was read, in order, of rows that do not stand there: those of the band, and those that are gone */
   readonly passed: readonly number[]
+  /** others as they are now, by their places in what was read */
+  readonly newer: ReadonlyMap<number, ShownRow>
 }
 
 /** So many rows are asked where a band begins: some of them may have moved. */
 const asked = 15
 
-const noBand: Band = { rows: [], byId: new Map(), from: 0, passed: [] }
+const noBand: Band = { rows: [], byId: new Map(), from: 0, passed: [], newer: new Map() }
 
 /**
  * Rows in order, each known by its id. A list does not change. Of a hundred thousand rows the first are at hand, and each of the others
@@ -74,8 +76,12 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
    * @param place of the first of them in what was read
    * @param isEnd nothing stands behind them: what was read there is gone
    * @param gone ids of others that are gone
+   * @param newer others, as they are now
    */
-  withBand(rows: Iterable<ShownRow>, { place = 0, isEnd = false, gone = [] as Iterable<string> } = {}): RowList {
+  withBand(
+    rows: Iterable<ShownRow>,
+    { place = 0, isEnd = false, gone = [] as Iterable<string>, newer = [] as Iterable<ShownRow> } = {},
+  ): RowList {
     const byId = new Map<string, ShownRow>()
     for (const row of rows) byId.set(row.id, row)
     const places = [...byId.keys()].map((id) => this.#read.placeOf(id))
@@ -87,13 +93,18 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
       const one = this.#read.placeOf(id)
       if (one !== undefined) known.add(one)
     }
+    const amended = new Map<number, ShownRow>()
+    for (const row of newer) {
+      const one = this.#read.placeOf(row.id)
+      if (one !== undefined && !known.has(one)) amended.set(one, row)
+    }
     const isBandAlone = known.size === byId.size
     const passed = isAsRead && isBandAlone ? [...known] : [...known].sort((a, b) => a - b)
     const from = place - passed.filter((one) => one < place).length
     const isSame = passed.length === byId.size
     return new RowList(
       this.#read,
-      { rows: [...byId.values()], byId, from, passed },
+      { rows: [...byId.values()], byId, from, passed, newer: amended },
       { order: isAsRead && isSame ? this.#read.order : {}, members: members && isSame ? this.#read.order : {} },
     )
   }
@@ -121,13 +132,17 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
     const told = this.#band.byId.get(id)
     if (told) return told
     const place = this.#read.placeOf(id)
-    return place === undefined || this.#isPassed(place) ? undefined : this.#read.at(place)
+    return place === undefined || this.#isPassed(place) ? undefined : this.#at(place)
   }
 
   has(id: string): boolean {
     if (this.#band.byId.has(id)) return true
     const place = this.#read.placeOf(id)
     return place !== undefined && !this.#isPassed(place)
+  }
+
+  #at(place: number): ShownRow | undefined {
+    return this.#band.newer.get(place) ?? this.#read.at(place)
   }
 
   /** It is of the band, or gone. */
@@ -141,7 +156,7 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
     const some: ShownRow[] = []
     for (let at = Math.max(0, from); at < Math.min(to, this.size); at++) {
       const told = rows[at - start]
-      const row = told ?? this.#read.at(placeBehind(at < start ? at : at - rows.length, passed))
+      const row = told ?? this.#at(placeBehind(at < start ? at : at - rows.length, passed))
       if (row) some.push(row)
     }
     return some
@@ -153,11 +168,11 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
 
   /** Unpacks every row, one after the other. */
   *values(): MapIterator<ShownRow> {
-    yield* this.#amidst(this.#read.rows(), this.#band.rows)
+    yield* this.#amidst(this.#read.rows(), this.#band.rows, this.#band.newer)
   }
 
   /** What was read and not passed, with the band where it stands. */
-  *#amidst<T>(read: Iterable<T>, band: Iterable<T>): MapIterator<T> {
+  *#amidst<T>(read: Iterable<T>, band: Iterable<T>, newer?: ReadonlyMap<number, T>): MapIterator<T> {
     const { from, passed } = this.#band
     let [place, skipped] = [0, 0]
     for (const one of read) {
@@ -166,7 +181,7 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
         continue
       }
       if (place - 1 - skipped === from) yield* band
-      yield one
+      yield newer?.get(place - 1) ?? one
     }
     if (place - skipped <= from) yield* band
   }
@@ -185,11 +200,12 @@ export class RowList implements ReadonlyMap<string, ShownRow>, OrderedRows<Shown
 
   /** How many rows have which value of a column. One that was not counted as rows came is counted once, over all of them. */
   countBy(column: string): Readonly<Record<string, number>> {
-    const { rows, passed } = this.#band
+    const { rows, passed, newer } = this.#band
     const groups = new Map(this.#read.countBy(column))
-    const elsewhere = passed.flatMap((place) => this.#read.at(place) ?? [])
+    const elsewhere = [...passed, ...newer.keys()].flatMap((place) => this.#read.at(place) ?? [])
     countBy(column, elsewhere, groups, -1)
     countBy(column, rows, groups)
+    countBy(column, newer.values(), groups)
     return Object.fromEntries([...groups].filter(([, count]) => count > 0))
   }
 }

@@ -1,17 +1,20 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { Client, FleetRowView, RowsPageQuery } from '../contract.ts'
+import { anythingBeyond, type Beyond } from '../model/ordered-rows.ts'
 import { fleetAnswer, fleetId } from './fleet-answer.ts'
 import { useHub, useLive } from './hooks.ts'
 import type { Live } from './live-store.ts'
-import { RowOverlay, type ToldRows } from './overlay-rows.ts'
+import { beyondRead, RowOverlay, type ToldRows } from './overlay-rows.ts'
 import { readBeside } from './read-beside.ts'
 import { useRefresh } from './refresh.ts'
-import { firstPageSize, type Paged, RowPages, type RowsAnswer } from './row-pages.ts'
+import { firstPageSize, type Paged, RowPages, type RowsAnswer, type ShownRow } from './row-pages.ts'
 import { isWithin, type RowsLook, type RowsWindow, topWindow, windowAt } from './rows-window.ts'
 import { useReturn } from './use-return.ts'
 
 export interface RowsShown {
   readonly paged: Paged
+  /** of rows that are not among these */
+  readonly beyond: Beyond<ShownRow>
   /** what is shown answers the question before; this one is on its way */
   readonly pending: boolean
   readonly want: (count: number) => void
@@ -143,7 +146,15 @@ export function useRows(
   const want = useCallback((count: number) => pages.current?.want(count), [])
   return useMemo(() => {
     const now = over?.paged ?? paged
-    return { paged: isOfNow && now.state === 'here' ? { ...now, problem: null } : now, pending, want, look, again }
+    const beyond = over?.beyond ?? (paged.state === 'here' ? beyondRead(paged) : anythingBeyond)
+    return {
+      paged: isOfNow && now.state === 'here' ? { ...now, problem: null } : now,
+      beyond,
+      pending,
+      want,
+      look,
+      again,
+    }
   }, [over, paged, isOfNow, pending, want, look, again])
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { hold, inOrder, type OrderedRows, orderedRows } from './ordered-rows.ts'
+import { anythingBeyond, type Beyond, hold, inOrder, type OrderedRows, orderedRows } from './ordered-rows.ts'
 
 interface Row {
   readonly key: string
@@ -52,6 +52,26 @@ describe('hold', () => {
     const held = hold(rowsOf(['a', 'b']), rowsOf(['b'], 1), all)
     expect([...held.rows.values()]).toEqual([...all.values()])
     expect([held.gone.size, held.moved]).toEqual([0, true])
+  })
+
+  it('keeps a row that left a part of all rows, as it is now, and calls gone only what is known to be', () => {
+    const [shown, arranged] = [rowsOf(['a', 'b', 'c']), rowsOf(['c'], 1)]
+    const moved = { key: 'a', turn: 1 }
+    const beyond: Beyond<Row> = { get: (key) => (key === 'a' ? moved : undefined), isGone: (key) => key === 'b' }
+    const held = hold(shown, arranged, arranged, beyond)
+    expect([...held.rows.values()]).toEqual([moved, { key: 'b', turn: 0 }, { key: 'c', turn: 1 }])
+    expect([[...held.gone], [...held.elsewhere]]).toEqual([['b'], [['a', true]]])
+    // Told of no more: what was known of both stays.
+    const later = hold(held.rows, arranged, arranged, anythingBeyond)
+    expect([...later.rows.values()]).toEqual([...held.rows.values()])
+    expect([[...later.gone], [...later.elsewhere]]).toEqual([['b'], [['a', false]]])
+    // One is gone, and the other came again elsewhere.
+    const turned = hold(later.rows, arranged, arranged, {
+      get: (key) => (key === 'b' ? { key, turn: 2 } : undefined),
+      isGone: (key) => key === 'a',
+    })
+    expect([[...turned.gone], [...turned.elsewhere]]).toEqual([['a'], [['b', true]]])
+    expect(turned.rows.get('b')?.turn).toBe(2)
   })
 
   it('is the list itself as long as that only grows', () => {

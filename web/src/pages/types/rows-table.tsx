@@ -270,7 +270,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
     }),
     [question, sortBy, cluster, descending, source, set],
   )
-  const { paged, pending, want, look, again } = useRows(cluster, type, query)
+  const { paged, beyond, pending, want, look, again } = useRows(cluster, type, query)
   const here = paged.state === 'here' ? paged : null
   useEffect(() => {
     if (!here) return
@@ -317,7 +317,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
     () => fittedTo(room, isSmall ? placeBelowName(visible) : visible, marked),
     [visible, isSmall, room, marked],
   )
-  const held = useHeldOrder(rows, rows, pending ? 'pending' : JSON.stringify(query), list)
+  const held = useHeldOrder(rows, rows, pending ? 'pending' : JSON.stringify(query), list, beyond)
   const lines = useMemo(() => rowLines(held.rows, keyOf), [held.rows])
   const asked = JSON.stringify(query)
   // The old rows are there until the question is answered.
@@ -432,6 +432,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
                 question={answered.current}
                 restarts
                 gone={held.gone}
+                elsewhere={held.elsewhere}
                 rowHeight={38}
                 sortBy={sortBy}
                 descending={descending}
