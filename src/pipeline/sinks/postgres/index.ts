@@ -25,7 +25,7 @@ import { Database, type Session } from './connection.ts'
 import { codeOf, isOutOfTime, sinkErrorOf } from './errors.ts'
 import { type Tables, tablesOf } from './identifiers.ts'
 import { OriginalTable } from './original-table.ts'
-import { OwnTables, type Removed, type TableWriter } from './own-tables.ts'
+import { type OwnEpochs, OwnTables, type Removed, type TableWriter } from './own-tables.ts'
 import { definitions, shapeOf } from './schema.ts'
 
 /** How long a former writer is waited for before what it left is deleted: three times as long as it is silent where nothing changes. */
@@ -51,6 +51,8 @@ export class PostgresSink implements Sink {
   readonly #writer: string
   readonly #silenceMs: number
   readonly #pieceMs: number
+  /** of this process, by cluster: what it says goodbye for, also where its tables were looked at again meanwhile */
+  readonly #epochs: OwnEpochs = new Map()
   #rows = MAX_ROWS
   #tableWriter: Promise<TableWriter> | undefined
 
@@ -120,11 +122,16 @@ export class PostgresSink implements Sink {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const writer = await this.#tableWriter?.catch(() => undefined)
-    const leave = writer?.leave
     // Where the database is away, who comes next waits a little; nothing is lost.
-    if (leave) await this.#database.session(leave, AbortSignal.timeout(LEAVE_MS)).catch(() => undefined)
+    await this.#leave(AbortSignal.timeout(LEAVE_MS)).catch(() => undefined)
     await this.#database[Symbol.asyncDispose]()
+  }
+
+  async #leave(signal: AbortSignal): Promise<void> {
+    const writer = await this.#tableWriter?.catch(() => undefined)
+    if (this.#epochs.size === 0) return
+    const { leave } = writer ?? (await this.#newWriter(signal))
+    if (leave) await this.#database.session(leave, signal)
   }
 
   get #bounds(): Bounds {
@@ -132,7 +139,8 @@ export class PostgresSink implements Sink {
   }
 
   async #run<T>(work: (writer: TableWriter, session: Session) => Promise<T>, signal: AbortSignal): Promise<T> {
-    this.#tableWriter ??= this.#newWriter()
+    // For whoever asks while it is made: so no one's signal ends it.
+    this.#tableWriter ??= this.#newWriter(AbortSignal.timeout(OPEN_MS))
     const opening = this.#tableWriter
     const forget = () => {
       if (this.#tableWriter === opening) this.#tableWriter = undefined
@@ -152,15 +160,13 @@ export class PostgresSink implements Sink {
     }
   }
 
-  /** For whoever asks while it is made: so no one's signal ends it. */
-  async #newWriter(): Promise<TableWriter> {
-    const late = AbortSignal.timeout(OPEN_MS)
+  async #newWriter(signal: AbortSignal): Promise<TableWriter> {
     const shape = await this.#database
-      .session((session) => this.#shape(session), late)
+      .session((session) => this.#shape(session), signal)
       .catch((error) => Promise.reject(sinkErrorOf(error)))
     return shape.kind === 'original'
       ? new OriginalTable(this.#tables, shape.key)
-      : new OwnTables(this.#tables, { writer: this.#writer, silenceMs: this.#silenceMs })
+      : new OwnTables(this.#tables, { writer: this.#writer, silenceMs: this.#silenceMs, epochs: this.#epochs })
   }
 
   async #shape(session: Session) {

@@ -55,18 +55,25 @@ const SURELY_MS = 250
 /** So many rows are looked at before others have their turn. */
 const TURN = 2000
 
+/** Epochs of one process, by cluster. */
+export type OwnEpochs = Map<string, Set<bigint>>
+
 /** Resources, the claims on them, and who writes. @see docs/guide/sinks-postgres.md */
 export class OwnTables implements TableWriter {
   readonly #tables: Tables
   readonly #writer: string
   readonly #silenceMs: number
-  /** of this process, by cluster */
-  readonly #epochs = new Map<string, Set<bigint>>()
+  readonly #epochs: OwnEpochs
 
-  constructor(tables: Tables, { writer, silenceMs }: { readonly writer: string; readonly silenceMs: number }) {
+  /** @param options.epochs of this process so far; it is told further ones */
+  constructor(
+    tables: Tables,
+    options: { readonly writer: string; readonly silenceMs: number; readonly epochs: OwnEpochs },
+  ) {
     this.#tables = tables
-    this.#writer = writer
-    this.#silenceMs = silenceMs
+    this.#writer = options.writer
+    this.#silenceMs = options.silenceMs
+    this.#epochs = options.epochs
   }
 
   async deliver(session: Session, delivery: Delivery, bounds: Bounds): Promise<Delivered> {

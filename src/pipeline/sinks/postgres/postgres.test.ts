@@ -342,6 +342,32 @@ for each row execute function ${own.schema}.nothing()`)
       expect(receipt).toMatchObject({ removed: 3 })
     })
 
+    const lost = {
+      'it was stopped in the middle of a change': async (change: (stop: AbortSignal) => Promise<SinkError>) => {
+        await server.query('begin')
+        await server.query(`lock table ${table('_claims')}`)
+        const stop = new AbortController()
+        setTimeout(() => stop.abort(new Error('enough')), 300)
+        await change(stop.signal)
+        await server.query('rollback')
+      },
+      'somebody dropped a table of it': async (change: (stop: AbortSignal) => Promise<SinkError>) => {
+        await server.query(`drop table ${table('_claims')} cascade`)
+        await change(signal)
+      },
+    }
+    it.each(Object.entries(lost))('deletes at once what one left that said goodbye, though %s', async (_, lose) => {
+      const former = place.sink('west', { writer: 'former' })
+      await former.deliver(deliveryOf(west, at(1), rowsTo(5)), signal)
+      await lose((stop) => failure(former.deliver(deliveryOf(west, at(2), rowsTo(4)), stop)))
+      await former[Symbol.asyncDispose]()
+      const left = await server.query(`select left_at is not null as left from ${table('_writers')}`)
+      expect(left).toEqual([{ left: true }])
+      const receipt = await closed(place.sink('west')).deliver(deliveryOf(west, at(1, 2), rowsTo(2)), signal)
+      expect(receipt.waits).toBeUndefined()
+      expect(await place.read(west)).toHaveLength(2)
+    })
+
     it('writes at once after one that was killed, and deletes when that one was silent for a while', async () => {
       closed(await deliveredBy('killed', rowsTo(5), 1))
       const sink = closed(place.sink('west', { silenceMs }))
