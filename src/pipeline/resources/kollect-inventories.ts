@@ -42,6 +42,12 @@ const least = (times: readonly (number | null)[]): number | null => {
   return known.length === 0 ? null : Math.min(...known)
 }
 
+/** What its sinks lack while it is ready, a sentence; null: nothing. */
+function lagOf({ status }: KubeObject): string | null {
+  const synced = conditionOf(status, 'Synced')
+  return synced && !synced.isTrue ? synced.message || synced.reason || null : null
+}
+
 /** It speaks of what the targets of its namespace choose. */
 const ofTargets: NamedElsewhere = { source: 'kollecttargets', column: 'about', withCluster: false }
 
@@ -115,7 +121,7 @@ export const kollectInventories = defineResource({
       tells: ofTargets,
       read: (object) => exportsOf(object).find(({ status }) => status === CONFLICT)?.message ?? null,
     },
-    why: { label: 'Why', kind: 'string', tells: ofTargets, read: whyOf },
+    why: { label: 'Why', kind: 'string', tells: ofTargets, read: (object) => whyOf(object) ?? lagOf(object) },
     exports: {
       label: 'Exports',
       kind: 'any',

@@ -14,8 +14,8 @@ export function kollectList(kind: string, plural: string): ListRead {
 
 /** What the agent says of a sink in which rows stand that are gone. */
 export const DELETIONS_WAIT = 'DeletionsWait'
-/** Reasons of a sink that fails in nothing: it got nothing yet, or all but deletions. */
-export const WAITING: readonly string[] = ['Pending', DELETIONS_WAIT]
+/** Reasons of a sink that fails in nothing: it got nothing yet, all but deletions, or what changed late. */
+export const WAITING: readonly string[] = ['Pending', DELETIONS_WAIT, 'Behind']
 /** What the agent says of a sink that holds rows of another cluster under the same name. */
 export const CONFLICT = 'WriterConflict'
 

@@ -106,7 +106,7 @@ export const kollectSinks = defineResource({
         const [degraded, verified] = [conditionOf(status, 'Degraded'), conditionOf(status, 'ConnectionVerified')]
         if (degraded?.isTrue) return degraded.message || degraded.reason || null
         if (verified && !verified.isTrue) return verified.message || verified.reason || null
-        return failing(status)?.message || null
+        return lagging(status)?.message || null
       },
     },
     isInsecure: {
@@ -133,10 +133,16 @@ export const kollectSinks = defineResource({
   },
 })
 
+/** What it lacks, whether it fails or not; undefined: nothing, or all. */
+function lagging(status: unknown): Said | undefined {
+  const synced = conditionOf(status, 'Synced')
+  return synced && !synced.isTrue && synced.reason !== 'Pending' ? synced : undefined
+}
+
 /** What keeps it from taking what it is given; undefined: nothing does. */
 function failing(status: unknown): Said | undefined {
-  const synced = conditionOf(status, 'Synced')
-  return synced && !synced.isTrue && !WAITING.includes(synced.reason) ? synced : undefined
+  const synced = lagging(status)
+  return synced && !WAITING.includes(synced.reason) ? synced : undefined
 }
 
 /** How it stands with what it is given; null: its agent does not say. */
@@ -146,8 +152,8 @@ function exportsWord({ status }: KubeObject): string | null {
   if (inventories === 0) return 'Not used'
   const found = failing(status)
   if (found) return found.reason === CONFLICT ? 'Other writer' : 'Failing'
-  if (behindSince !== undefined) return 'Behind'
   if (conditionOf(status, 'Synced')?.reason === DELETIONS_WAIT) return 'Deletions wait'
+  if (behindSince !== undefined) return 'Behind'
   return lastExportTime === undefined ? 'Nothing yet' : 'Caught up'
 }
 

@@ -98,6 +98,10 @@ describe('an inventory', () => {
         }),
       ],
     })
+    const waits = {
+      conditions: [said('Ready', 'True', 'DeletionsWait'), said('Synced', 'False', 'DeletionsWait', '2 rows')],
+    }
+    expect(rowOf(kollectInventories, { status: waits })).toMatchObject({ status: 'Ready', why: '2 rows' })
     expect(rowOf(kollectInventories, {}, 1)).toMatchObject({
       ...{ kind: 'KollectClusterInventory', sinks: 0, rows: null, behindSince: null },
     })
@@ -148,12 +152,26 @@ describe('a sink of inventory', () => {
     [
       'rows that are gone stand there',
       { ...written, conditions: [said('Synced', 'False', 'DeletionsWait', '2 rows stand there still')] },
-      { exports: 'Deletions wait', failingSince: null, conflict: null },
+      { exports: 'Deletions wait', why: '2 rows stand there still', failingSince: null, conflict: null },
+    ],
+    [
+      'they stand there for longer than a minute',
+      {
+        ...{ ...written, behindSince: '2026-11-02T01:00:00Z' },
+        conditions: [said('Synced', 'False', 'DeletionsWait', '2 rows stand there still')],
+      },
+      { exports: 'Deletions wait', why: '2 rows stand there still', behindSince: at('2026-11-02T01:00:00Z') },
     ],
     [
       'it lacks something for long',
-      { ...written, behindSince: '2026-11-02T01:00:00Z', conditions: [said('Synced', 'True', 'Exported')] },
-      { exports: 'Behind', behindSince: at('2026-11-02T01:00:00Z'), failingSince: null },
+      {
+        ...{ ...written, behindSince: '2026-11-02T01:00:00Z' },
+        conditions: [said('Synced', 'False', 'Behind', 'it lacks what changed')],
+      },
+      {
+        ...{ exports: 'Behind', why: 'it lacks what changed' },
+        ...{ behindSince: at('2026-11-02T01:00:00Z'), failingSince: null },
+      },
     ],
     [
       'it refuses',
