@@ -223,6 +223,17 @@ const homeOf = ({ namespace }: RowKey): string => namespace || HOME_OF_CLUSTER_O
 export const compositionText = ({ targets, namespaces, onceEach }: Composition): string =>
   JSON.stringify([targets.map(targetText).sort(), namespaces && [...namespaces].sort(), onceEach])
 
+/** Whether what one takes is all taken by the other as well. */
+export function takesAllOf(one: Composition, other: Composition): boolean {
+  const targets = new Set(other.targets.map(targetText))
+  const { namespaces } = other
+  return (
+    one.onceEach === other.onceEach &&
+    one.targets.every((key) => targets.has(targetText(key))) &&
+    (!namespaces || (one.namespaces !== undefined && [...one.namespaces].every((name) => namespaces.has(name))))
+  )
+}
+
 /** Several lists in order as one. Mostly they follow each other; else they are merged. */
 function* inOrder(lists: readonly (readonly PackedRow[])[]): Generator<PackedRow> {
   const all = lists.filter(({ length }) => length > 0)

@@ -8,6 +8,7 @@ import { Metrics, silentLogger } from '#runtime'
 import { InventoryEngine, type InventoryEngineOptions, inventoryInformers, inventoryResources } from './index.ts'
 import { GIVE_UP_CLEANUP, PREVIEW, TEST_CONNECTION } from './reconcile/words.ts'
 import { clusters, type TestCluster } from './testing/cluster.ts'
+import { lagging } from './testing/lagging.ts'
 import { MemoryPlace, memoryPool, sinkContext } from './testing/memory-sink.ts'
 
 const NAMESPACE = 'team-a'
@@ -79,9 +80,10 @@ for (const { title, skip, open } of clusters) {
       places: Record<string, MemoryPlace>,
       known: Partial<KollectKnown> = {},
       clocks: Pick<InventoryEngineOptions, 'clock' | 'steady' | 'random'> = {},
+      { kube: followed = cluster.kube } = {},
     ) {
       const { kube } = cluster
-      const informers = inventoryInformers(kube, silentLogger)
+      const informers = inventoryInformers(followed, silentLogger)
       const metrics = new Metrics({}, { processMetrics: false })
       const pool = memoryPool(places)
       const engine = InventoryEngine.open({
@@ -665,6 +667,39 @@ for (const { title, skip, open } of clusters) {
       expect(one.taken.at(-1)?.delivery.complete).toBe(false)
       await expect.poll(() => stateOf('Complete', 'fleet', clusterInventories)).toBe('False/TargetDegraded')
     }, 120_000)
+
+    onEmbedded(
+      'lose no row to a watch of cluster targets that is silent while they and what selects them are changed',
+      async () => {
+        const one = new MemoryPlace()
+        const selector = { matchLabels: { team: 'a' } }
+        const ofTarget = { profileRef: { name: 'pods', namespace: NAMESPACE }, namespaceSelector: selector }
+        await make(clusterTargets, 'pods', ofTarget, { labels: { before: 'yes' } })
+        const agent = await anAgent({ one }, {}, {}, { kube: lagging(cluster.kube, clusterTargets.plural, 60_000) })
+        await aDatabase('one')
+        const writing = { cluster: 'west', namespace: '', inventory: 'fleet' }
+        agent.rows('pods', '').put([aRow('a', 1, { targetNamespace: '' })])
+        agent.rows('pods', '').setComplete(true)
+        await make(clusterInventories, 'fleet', {
+          targetSelector: { matchLabels: { before: 'yes' } },
+          namespaceSelector: selector,
+          databaseSinkRefs: ['one'],
+          sinkNamespace: NAMESPACE,
+        })
+        await expect.poll(() => one.namesOf(writing)).toEqual(['a'])
+        await merge(clusterTargets, 'pods', { metadata: { labels: { after: 'yes' } } })
+        const chosenBy = (labels: object) =>
+          merge(clusterInventories, 'fleet', { spec: { targetSelector: { matchLabels: labels } } })
+        await chosenBy({ before: null, after: 'yes' })
+        agent.rows('pods', '').put([aRow('b', 1, { targetNamespace: '' })])
+        await expect.poll(() => one.namesOf(writing)).toEqual(['a', 'b'])
+        expect(one.taken.filter(({ removed }) => removed > 0)).toEqual([])
+        // Nobody is left to be taken: that goes out.
+        await chosenBy({ after: 'no' })
+        await expect.poll(() => one.namesOf(writing)).toEqual([])
+      },
+      120_000,
+    )
 
     onEmbedded(
       'without a target to roll up say so, and export nothing',

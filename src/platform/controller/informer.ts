@@ -61,6 +61,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
   readonly #seen: string[] = []
   /** by source: since when it is not followed, and what it was answered last */
   readonly #troubles = new Map<number, { readonly since: number; readonly error: unknown }>()
+  /** by source: ends its watch, which then begins with a list */
+  readonly #again: AbortController[] = []
+  /** by source: who waits for its next list */
+  readonly #waiting: (() => void)[][] = []
   /** when a source was last followed again after a gap */
   #recoveredAt = Number.NEGATIVE_INFINITY
   #loop: Promise<void> | undefined
@@ -162,8 +166,26 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     return () => this.#recoveries.delete(listener)
   }
 
+  /**
+   * Reads everything from its sources anew, as it is now or later: a watch may be late, and is then later than another one. Resolves when
+   * it is in, which is never while a source does not answer, or when the informer stops.
+   */
+  async renew(): Promise<void> {
+    if (this.#stop.signal.aborted) return
+    this.start()
+    await Promise.all(
+      this.#sources.map((_, at) => {
+        this.#again[at]?.abort()
+        return new Promise<void>((resolve) => {
+          this.#waiting[at] = [...(this.#waiting[at] ?? []), resolve]
+        })
+      }),
+    )
+  }
+
   async stop(): Promise<void> {
     this.#stop.abort()
+    for (const resolve of this.#waiting.flat()) resolve()
     this.#rejectSynced(new Error(`the informer of ${this.name} was stopped`))
     await this.#loop
   }
@@ -176,17 +198,20 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     const { clock = systemClock, logger } = this.#options
     const { signal } = this.#stop
     for (let attempt = 0; !signal.aborted; attempt++) {
+      const again = new AbortController()
+      this.#again[at] = again
+      const either = AbortSignal.any([signal, again.signal])
       try {
-        await this.#watch(at, () => {
+        await this.#watch(at, either, () => {
           attempt = 0
         })
       } catch (error) {
-        if (!signal.aborted) {
+        if (!either.aborted) {
           this.#troubled(at, error)
           logger.warn({ resource: this.name, ...causeOf(error) }, 'watch ended; starting it anew')
         }
       }
-      await clock.sleep(backoffMs(attempt, { fromMs: 500, toMs: 30_000 }), signal)
+      if (!again.signal.aborted) await clock.sleep(backoffMs(attempt, { fromMs: 500, toMs: 30_000 }), either)
     }
   }
 
@@ -212,23 +237,27 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     })
   }
 
-  async #watch(at: number, onProgress: () => void): Promise<void> {
+  async #watch(at: number, signal: AbortSignal, onProgress: () => void): Promise<void> {
     const { where, onEvent, logger } = this.#options
     const events = this.#sources[at]?.({
-      signal: this.#stop.signal,
+      signal,
       onTrouble: (error) => {
+        if (signal.aborted) return
         this.#troubled(at, error)
         logger.debug({ resource: this.name, err: error }, 'watch was interrupted; it goes on')
       },
       onOpen: () => this.#followed(at),
     })
     for await (const event of events ?? []) {
+      // What was under way is older than what is asked for now.
+      if (signal.aborted) return
       onProgress()
       this.#followed(at)
       onEvent?.(event)
       if (event.type === 'reset') {
         this.#seen[at] = event.resourceVersion
         this.#reset(where ? event.items.filter(where) : event.items, at)
+        for (const resolve of this.#waiting[at]?.splice(0) ?? []) resolve()
         continue
       }
       const { resourceVersion = '' } = event.object.metadata

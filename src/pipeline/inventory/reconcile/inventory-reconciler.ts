@@ -8,9 +8,10 @@ import type { Seed } from '../bindings/binding.ts'
 import { InventoryRun, type InventoryRunOptions } from '../bindings/inventory-run.ts'
 import { type BindingPlan, type FoundSink, planBindings } from '../bindings/plan.ts'
 import type { BindingView, RemovalView } from '../bindings/view.ts'
-import { type Composition, compositionText } from '../compose.ts'
+import { type Composition, compositionText, takesAllOf } from '../compose.ts'
 import type { SinkDirectory } from '../declared/sink-directory.ts'
 import { FOLLOWED_AGAIN_MS, type InventoryInformers, unfollowedOf } from '../objects.ts'
+import { SecondLook } from '../second-look.ts'
 import { placeText, type SinkPlace } from '../sink-place.ts'
 import { isBeingRead } from '../status/inventory-conditions.ts'
 import {
@@ -65,11 +66,19 @@ export class InventoryReconciler implements Reconciler {
   readonly #options: InventoryReconcilerOptions
   readonly #runs = new Map<string, { readonly uid: string; readonly run: InventoryRun; readonly since: number }>()
   readonly #writtenAt = new Map<string, number>()
+  readonly #looks: SecondLook
+  /** what would take rows away, by what was known before this look is over */
+  readonly #looking = new Map<string, { readonly key: ObjectKey; readonly by: string; readonly look: number }>()
   #isClosed = false
 
   constructor(options: InventoryReconcilerOptions) {
     this.name = options.of.isRollUp ? 'cluster-inventories' : 'inventories'
     this.#options = options
+    const { informers, objects, clock, enqueue } = options
+    const judgedBy = [objects, informers.clusterTargets, informers.namespaces] as const
+    this.#looks = new SecondLook(judgedBy as unknown as readonly Informer<KubeObject>[], clock, () => {
+      for (const { key } of this.#looking.values()) enqueue(key)
+    })
   }
 
   /** Inventories that run here, by their keys. */
@@ -139,7 +148,7 @@ export class InventoryReconciler implements Reconciler {
     const run = await this.#run(key, object, signal)
     if (!run) return done
     const bindings = faults.length > 0 ? [] : this.#plans(object, (place) => this.#find(place, 'now'))
-    const composition = this.#composed(run, 'message' in chosen ? { targets: [], onceEach: false } : chosen)
+    const composition = this.#composed(key, run, 'message' in chosen ? { targets: [], onceEach: false } : chosen)
     const isSuspended = spec.suspend === true
     const generation = object.metadata.generation ?? 0
     run.follow({ generation, composition, bindings, isSuspended: isSuspended || blocked !== undefined })
@@ -174,12 +183,25 @@ export class InventoryReconciler implements Reconciler {
     return lateMs === undefined ? done : againAfter(lateMs)
   }
 
-  /** What it took before stays, incomplete, while what chooses other rows is not followed: that may be old. */
-  #composed({ composition: before }: InventoryRun, now: Composition): Composition {
+  /**
+   * What it took before stays, incomplete, while what chooses other rows is not followed: that may be old. What takes rows away is gone by
+   * once it holds by a look that began later.
+   */
+  #composed(key: ObjectKey, { composition: before }: InventoryRun, now: Composition): Composition {
     const { of, informers } = this.#options
-    if (!of.isRollUp || unfollowedOf([informers.clusterTargets, informers.namespaces]) === undefined) return now
+    const text = keyText(key)
+    const looking = this.#looking.get(text)
+    this.#looking.delete(text)
+    if (!of.isRollUp) return now
+    const isFollowed = unfollowedOf([informers.clusterTargets, informers.namespaces]) === undefined
     if (before && !before.isDoubtful && compositionText(before) === compositionText(now)) return now
-    return { ...(before ?? now), isDoubtful: true }
+    if (!isFollowed) return { ...(before ?? now), isDoubtful: true }
+    if (!before || takesAllOf(before, now)) return now
+    const by = compositionText(now)
+    const asked = looking?.by === by ? looking : { key, by, look: this.#looks.ask() }
+    if (this.#looks.done >= asked.look) return now
+    this.#looking.set(text, asked)
+    return before
   }
 
   /** How long it may still be read before that is told, ms; 0: there is something else to tell, or nothing that would be kept. */

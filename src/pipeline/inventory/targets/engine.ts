@@ -16,6 +16,7 @@ import type { KubeClient } from '#kube'
 import type { Clock } from '#model'
 import type { Logger } from '#runtime'
 import type { RowSink, TargetKey, TargetRows } from '../rows.ts'
+import type { SecondLook } from '../second-look.ts'
 import { underScopes } from './ceiling.ts'
 import {
   type CompiledKind,
@@ -82,6 +83,8 @@ export interface TargetWorld {
    * rows goes
    */
   readonly unfollowed?: string
+  /** Where all this can be read anew: what takes rows away is gone by once it holds by a look that began later. */
+  readonly looks?: Pick<SecondLook, 'done' | 'ask'>
 }
 
 export interface TargetEngineOptions {
@@ -288,6 +291,12 @@ type Plan =
       readonly matched?: readonly string[]
     }
 
+/** A plan that waits for the end of a look. */
+interface Looking {
+  readonly by: unknown
+  readonly look: number
+}
+
 /** One target, and what was made of it so far. */
 class RunningTarget {
   readonly key: TargetKey
@@ -304,6 +313,8 @@ class RunningTarget {
   #isPlanned = false
   /** it would be read otherwise by what is known, which may be old */
   #doubt: Degradation | undefined
+  /** it would take rows away, by what was known before this look is over */
+  #looking: Looking | undefined
   #rules = 0
   #generation = 0
   readonly #held = new Map<string, KindRows>()
@@ -335,11 +346,12 @@ class RunningTarget {
     const [prepared, revision] = [this.#prepared, this.#revision]
     const plan = this.#planOf(declared, world)
     this.#doubt = this.#doubtOf(plan, world)
-    if (this.#doubt) {
+    this.#looking = this.#doubt ? undefined : this.#lookFor(plan, declared, world)
+    if (this.#doubt || this.#looking) {
       this.#prepared = prepared
       this.#revision = revision
-      if (this.#isPlanned) this.#rows?.setComplete(false, true)
-      else this.#plan = { degraded: this.#doubt }
+      if (this.#isPlanned) this.#rows?.setComplete(false, this.#doubt !== undefined)
+      else if (this.#doubt) this.#plan = { degraded: this.#doubt }
       return
     }
     this.#plan = plan
@@ -383,6 +395,15 @@ class RunningTarget {
       reason: 'ScopeLookupFailed',
       message: `${unfollowed}: what it takes now is judged once that is over; until then its rows stay`,
     }
+  }
+
+  /** Another plan that takes rows away waits for a second look, and for one more where it is another by then. */
+  #lookFor(plan: Plan, { spec }: Declared<TargetSpec>, { looks }: TargetWorld): Looking | undefined {
+    const takesNothing = plan.degraded && !plan.isDenied
+    if (!looks || takesNothing || !this.#isPlanned || !this.#rows || takesAllOf(this.#plan, plan)) return undefined
+    const by = [takenBy(plan), spec]
+    const looking = isDeepStrictEqual(by, this.#looking?.by) ? this.#looking : { by, look: looks.ask() }
+    return looking && looks.done >= looking.look ? undefined : looking
   }
 
   /** A mistake in what never brought a row must not hold up what other targets bring; and nothing of it can be lost. */
@@ -439,7 +460,7 @@ class RunningTarget {
     const outside = [plan.outside ?? [], ...states.map((one) => ('outside' in one && one.outside) || [])].flat()
     return {
       ...base,
-      isComplete: states.every(({ phase }) => phase === 'live') && !degraded,
+      isComplete: states.every(({ phase }) => phase === 'live') && !degraded && !this.#looking,
       isReading: this.#readRevision !== this.#revision && states.some(({ phase }) => phase === 'reading'),
       ...(degraded && { degraded }),
       ...(forbidden.length > 0 && { forbidden: forbidden.join('; ') }),
@@ -570,6 +591,20 @@ class RunningTarget {
 
 /** Whether two take the same. */
 const isSamePlan = (a: Plan, b: Plan): boolean => isDeepStrictEqual(takenBy(a), takenBy(b))
+
+/** Whether what one takes is all taken by the other as well, in the same form. */
+function takesAllOf(one: Plan, other: Plan): boolean {
+  if (!one.reads || !other.reads) return isSamePlan(one, other)
+  const namespaces = new Set(other.effective)
+  const kinds = new Map(other.reads.map(({ kind, interest }) => [kindText(kind.gvk), interest]))
+  return (
+    one.effective.every((name) => namespaces.has(name)) &&
+    one.reads.every(({ kind, interest }) => {
+      const now = kinds.get(kindText(kind.gvk))
+      return now?.fingerprint(one.effective) === interest.fingerprint(one.effective)
+    })
+  )
+}
 
 const takenBy = (plan: Plan): unknown => [
   plan.degraded,

@@ -97,22 +97,25 @@ describe('a kind that is watched', () => {
     }
     const former = await listedAnew()
     await former.give({ items: [at('a', 10), at('b', 11)], version: '20' }, 'open')
+    await expect.poll(() => isComplete(rows)).toBe(true)
     look()
     const later = await listedAnew()
     expect(later).not.toBe(former)
     await former.give({ changed: at('a', 30, 'off') }, { deleted: at('b', 31) })
     await later.give({ items: [at('a', 10), at('b', 11)], version: '25' }, 'open')
     look()
-    expect(shownRows(rows)).toEqual(['shop/a=off'])
+    await expect.poll(() => shownRows(rows)).toEqual(['shop/a=off'])
+    look()
     await later.give({ changed: at('a', 30, 'off') })
     look()
     await later.give({ deleted: at('b', 31) })
     look()
-    expect([phase(), shownRows(rows)]).toEqual(['live', ['shop/a=off']])
+    await expect.poll(() => [phase(), shownRows(rows), isComplete(rows)]).toEqual(['live', ['shop/a=off'], true])
+    look()
     expect(former.isClosed).toBe(true)
     expect(seen).toEqual(['shop/a=on shop/b=on', 'shop/a=off'])
     await later.give({ changed: at('a', 40, 'on') })
-    expect(shownRows(rows)).toEqual(['shop/a=on'])
+    await expect.poll(() => shownRows(rows)).toEqual(['shop/a=on'])
 
     // A cluster that was restored has gone back for good: what is listed then is what there is.
     const restored = await listedAnew()
@@ -122,7 +125,7 @@ describe('a kind that is watched', () => {
     await clock.advance(2_000)
     expect(restored.isClosed).toBe(true)
     await cluster.last.give({ items: [at('a', 5, 'old')], version: '7' }, 'open')
-    expect([phase(), shownRows(rows)]).toEqual(['live', ['shop/a=old']])
+    await expect.poll(() => [phase(), shownRows(rows)]).toEqual(['live', ['shop/a=old']])
   })
 
   it('is complete once its lists were read to their end, and not before', async () => {

@@ -7,6 +7,7 @@ import { FOLLOWED_AGAIN_MS, type InventoryInformers, inventoryResources, unfollo
 import { EventRecorder } from '../reconcile/event-recorder.ts'
 import type { ReconcileMetrics } from '../reconcile-metrics.ts'
 import type { TargetKey } from '../rows.ts'
+import { SecondLook } from '../second-look.ts'
 import { kindText } from './compile.ts'
 import type { Declarations, Declared } from './declared.ts'
 import { TargetEngine, type TargetEngineOptions, type TargetWorld } from './engine.ts'
@@ -41,6 +42,8 @@ export class InventoryTargets {
   readonly #options: InventoryTargetsOptions
   readonly #engine: TargetEngine
   readonly #clock: Clock
+  readonly #looks: SecondLook
+  #onLooked: () => void = () => undefined
   #isDirty = false
   #looking: Promise<void> | undefined
   /** something was judged by what is not followed: it is looked at again */
@@ -50,6 +53,7 @@ export class InventoryTargets {
     const { kube, informers, reconciles, clock = systemClock, logger } = options
     this.#options = options
     this.#clock = clock
+    this.#looks = new SecondLook(this.informers, clock, () => this.#onLooked())
     const stateOf = (key: TargetKey) => this.#engine.state(key)
     const release = () => this.#look()
     const recorder = new EventRecorder(kube, logger, () => clock.now())
@@ -116,8 +120,11 @@ export class InventoryTargets {
         if (!ofTargets.includes(informer) || changesSpec(change)) this.#lookSoon(signal)
       }),
     )
+    this.#onLooked = () => this.#lookSoon(signal)
     try {
       await Promise.all(informers.map((informer) => informer.synced(signal)))
+      // Their first lists are of several moments.
+      await this.#looks.now()
       await this.#prepare()
       this.#look()
       while (!signal.aborted) {
@@ -161,7 +168,11 @@ export class InventoryTargets {
     if (!this.#isKnown) return
     const unfollowed = unfollowedOf(this.informers)
     this.#isDoubtful = unfollowed !== undefined
-    this.#engine.update({ ...worldOf(this.#options.informers), ...(unfollowed !== undefined && { unfollowed }) })
+    this.#engine.update({
+      ...worldOf(this.#options.informers),
+      ...(unfollowed !== undefined && { unfollowed }),
+      looks: this.#looks,
+    })
   }
 
   get #isKnown(): boolean {

@@ -3,6 +3,7 @@ import type { Condition } from '#controller'
 import { type KubeClient, KubeError, type KubeObject, type Resource, type WatchOptions } from '#kube'
 import { silentLogger } from '#runtime'
 import { inventoryInformers } from '../objects.ts'
+import { lagging } from '../testing/lagging.ts'
 import { statusOf, troubleOf } from './status.ts'
 import {
   aProfile,
@@ -462,6 +463,35 @@ describe('what is judged while something is not followed', () => {
     await expect.poll(isOver, { timeout: 15_000 }).toBe(true)
     expect(shownRows(now.rows)).toEqual(['bank/c=on', 'shop/a=on', 'shop/b=on', 'shop/d=on'])
     expect(Math.min(...rows)).toBe(3)
+  })
+
+  it.each([
+    ['late', 700],
+    ['silent', 60_000],
+  ])('is known anew before it takes rows away, where its watch is %s and nothing shows it', async (_, ms) => {
+    await cluster.apply(aScope({ allowedNamespaces: ['shop'] }))
+    await cluster.apply(aTarget({ includedNamespaces: ['shop'] }))
+    const kube = lagging(cluster.kube, 'kollectscopes', ms)
+    const now = await run({ informers: inventoryInformers(kube, silentLogger) })
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    let least = 2
+    const watching = setInterval(() => {
+      least = Math.min(least, shownRows(now.rows)?.length ?? 0)
+    }, 1)
+    try {
+      await cluster.apply(aScope({ allowedNamespaces: ['shop', 'bank'] }))
+      await cluster.apply(aTarget({ includedNamespaces: ['shop', 'bank'] }))
+      await expectRows(now, ['bank/c=on', 'shop/a=on', 'shop/b=on'])
+      expect(least).toBe(2)
+    } finally {
+      clearInterval(watching)
+    }
+    // What is denied indeed goes.
+    await cluster.apply(labelled('attic', {}))
+    await cluster.apply(aTarget({ includedNamespaces: ['shop', 'bank', 'attic'] }))
+    await expectDegraded('ScopeNamespaceDenied')
+    await expect.poll(() => now.rows.state({ namespace: 'shop', name: 'settings' }).kind).toBe('dropped')
+    await cluster.remove(labelled('attic', {}))
   })
 
   it('is gone by once all was followed again: what a scope denies loses its rows', { timeout: 30_000 }, async () => {
