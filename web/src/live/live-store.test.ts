@@ -171,7 +171,7 @@ describe('LiveStore', () => {
 
   it('stays live through a silence in which the hub answers when asked', async () => {
     // As long as a busy machine may take to answer.
-    await aStore({ quietMs: 20, againMs: 20, answerMs: 20_000 })
+    await aStore({ quietMs: 20, againMs: 20, answerMs: 20_000, stallMs: 20_000 })
     const states = new Set<string>()
     store.subscribe(() => states.add(link()))
     await vi.waitFor(
@@ -181,6 +181,57 @@ describe('LiveStore', () => {
     expect([...states].filter((state) => state !== 'live')).toEqual([])
     // To ask so would renew the session of a screen that nobody uses.
     expect(gateway.requests.filter((one) => one.includes('/session'))).toEqual([])
+  })
+
+  it('is not live where its stream stalls, though the hub answers and the connection stands, and is read meanwhile', async () => {
+    gateway.only = /^\/api\/v1\/stream/
+    await aStore({ quietMs: 50, stallMs: 1500, lostMs: 3000, patienceMs: 300, tryMs: 300, pollMs: 100 })
+    const opened = () => gateway.requests.filter((one) => gateway.only.test(one)).length
+    const before = opened()
+    gateway.hold = true
+    await vi.waitFor(() => expect(link()).toBe('reconnecting'), PATIENCE_MS)
+    expect(store.current().waitingSince).toBe(store.current().heardAt)
+    expect(opened()).toBe(before + 1)
+    await vi.waitFor(() => expect(link()).toBe('polling'), PATIENCE_MS)
+    // Again and again, and the stream is tried between.
+    for (const [at, name] of ['north', 'south', 'centre'].entries()) {
+      await hub.put(cluster(name))
+      await vi.waitFor(() => expect(fleet().clusters.size).toBe(3 + at), PATIENCE_MS)
+      expect(link()).toBe('polling')
+    }
+    gateway.hold = false
+    await vi.waitFor(() => expect(link()).toBe('live'), PATIENCE_MS)
+  })
+
+  it('opens a stream that stalls anew, once in a while, and is live as soon as one is heard that has told all', async () => {
+    const sources: TestTarget[] = []
+    const openStream = () => {
+      sources.push(new TestTarget())
+      return sources.at(-1) as unknown as EventSource
+    }
+    const timing = { quietMs: 20, answerMs: 20_000, stallMs: 20, lostMs: 20, silenceMs: 60_000, patienceMs: 60_000 }
+    store = new LiveStore({ client: createClient({ baseUrl: base }), openStream, timing })
+    store.followRows({ type: 'pods', limit: 10 }, () => undefined)
+    const states: string[] = []
+    store.subscribe(() => {
+      if (states.at(-1) !== link()) states.push(link())
+    })
+    store.start()
+    await vi.waitFor(() => expect(sources).toHaveLength(1))
+    const say = (kind: string, more = {}) => sources.at(-1)?.say(kind, { now: 1, ...more })
+    say('snapshot', { clusters: [], rows: [] })
+    say('synced')
+    await vi.waitFor(() => expect(sources).toHaveLength(2), PATIENCE_MS)
+    expect(states).toEqual(['connecting', 'live'])
+    await vi.waitFor(() => expect(link()).toBe('reconnecting'), PATIENCE_MS)
+    say('heartbeat')
+    expect(link()).toBe('reconnecting')
+    say('synced')
+    expect(link()).toBe('live')
+    await vi.waitFor(() => expect(link()).toBe('reconnecting'), PATIENCE_MS)
+    say('heartbeat')
+    expect(link()).toBe('live')
+    expect(sources).toHaveLength(2)
   })
 
   it('takes a timer that fires late, as after a sleep of the machine, for nothing that the hub did', async () => {

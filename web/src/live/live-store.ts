@@ -14,6 +14,7 @@ import { streamKinds } from './stream-share.ts'
  *
  * A stream that breaks off, or says nothing for longer than a heartbeat takes, does not show that the hub is gone: it is asked.
  * Where nothing is there to answer, the page is offline at once; a hub that answers slowly, or hangs, is only waited for.
+ * Where it answers and the stream says nothing all the same, the stream is opened anew, once; what then is not heard is not live.
  * Timers that fire late, as in a tab that slept, claim nothing: the hub is asked again.
  *
  * `access` says that what may be seen has changed: the snapshot after it replaces everything. Where nothing may be shown
@@ -57,11 +58,17 @@ const defaultTiming = {
   answerMs: 1_000,
   /** it is asked again after this, so that a hub that comes to itself is not met by all that was asked */
   againMs: 5_000,
+  /** a stream that stays silent for so long after the hub has answered is opened anew: that goes on where it stands */
+  stallMs: 1_000,
+  /** a stream that has said nothing for so long, opened anew or not, is not live */
+  lostMs: 5_000,
   /** a timer that fires so much later than it should says nothing of the hub: the machine slept, or the tab was held back */
   lateMs: 1_000,
   /** how long the browser may try by itself before we poll */
   patienceMs: 10_000,
   pollMs: 30_000,
+  /** how long a stream that is tried between polls may be silent, before the next of them */
+  tryMs: 10_000,
   mostMs: 300_000,
   mostAwayMs: 8_000,
   /** how long what was shown may stay after it was said that access changed */
@@ -106,6 +113,12 @@ export class LiveStore {
   #asking: AbortController | undefined
   /** the stream was opened anew since it last said something, for the hub answers */
   #isRetried = false
+  /** the open stream has said something, and all that it began with */
+  #hasSpoken = false
+  #isSynced = false
+  /** ms of `performance.now`: the last message, and when a stream that had stalled was last opened anew */
+  #spokeMs = 0
+  #renewedMs = Number.NEGATIVE_INFINITY
   #started = false
 
   constructor({ client, openStream, clock, random, timing }: LiveStoreOptions) {
@@ -242,6 +255,8 @@ export class LiveStore {
     this.#close()
     if (!this.#started) return
     this.#covered = new Set(this.#wanted.keys())
+    this.#hasSpoken = false
+    this.#isSynced = false
     const url = this.#client.streamUrl({
       cluster: [...this.#wanted.keys()],
       ...(this.#wanted.size > 0 && { type: fewest }),
@@ -255,10 +270,13 @@ export class LiveStore {
     }
     source.addEventListener('error', () => this.#failed(source))
     this.#listen()
+    // Where it does not get through, what is shown is read meanwhile.
+    if (this.#live.link.state === 'polling') this.#later('patience', this.#timing.tryMs, () => this.#fallBack())
   }
 
   /** From now on silence counts. */
   #listen(): void {
+    this.#cancel('stalled')
     this.#later('silence', this.#timing.silenceMs, () => this.#silent())
     this.#later('ask', this.#timing.quietMs, () => void this.#ask())
   }
@@ -270,7 +288,7 @@ export class LiveStore {
     this.#polling = undefined
     this.#asking?.abort()
     this.#asking = undefined
-    for (const name of ['silence', 'ask', 'patience', 'poll', 'reopen']) this.#cancel(name)
+    for (const name of ['silence', 'ask', 'stalled', 'patience', 'poll', 'reopen']) this.#cancel(name)
   }
 
   #hear(source: EventSource, kind: (typeof streamKinds)[number], event: MessageEvent<string>): void {
@@ -293,6 +311,9 @@ export class LiveStore {
     }
     this.#attempt = 0
     this.#isRetried = false
+    this.#hasSpoken = true
+    this.#spokeMs = performance.now()
+    if (message.kind === 'synced') this.#isSynced = true
     this.#asking?.abort()
     this.#cancel('patience')
     this.#listen()
@@ -305,7 +326,8 @@ export class LiveStore {
     if (message.kind === 'synced') this.#rows.sync()
     const fleet = applyMessage(this.#live.fleet, message)
     // A stream that resumes sends no snapshot. It lives once it has said what is new of what we hold: rows come last.
-    const isToldAll = this.#rows.isCarried ? message.kind === 'synced' : message.kind !== 'store'
+    const isMoment = message.kind === 'synced' || (message.kind === 'heartbeat' && this.#isSynced)
+    const isToldAll = this.#rows.isCarried ? isMoment : message.kind !== 'store'
     const live = fleet.loaded && (isToldAll || this.#live.link.state === 'live')
     this.#set({
       fleet,
@@ -376,20 +398,48 @@ export class LiveStore {
         void this.#ask(isBroken)
         return
       }
-      if (!answers && this.#live.link.state === 'live')
-        this.#set({ link: { state: 'reconnecting' }, waitingSince: this.#live.heardAt })
+      if (!answers) this.#lose()
     }
     if (asking.signal.aborted) return
     // Once: a stream that breaks off again without a word does not get through, whoever answers.
     if (isBroken && answers && !this.#isRetried) {
       this.#isRetried = true
       this.#open()
-    } else this.#later('ask', againMs, () => void this.#ask())
+      return
+    }
+    this.#later('ask', againMs, () => void this.#ask())
+    if (answers) this.#awaitStream()
+  }
+
+  /** The hub is there, and its stream is silent. */
+  #awaitStream(): void {
+    if (this.#live.link.state !== 'live' || this.#timers.has('stalled')) return
+    const { stallMs, lostMs, lateMs, silenceMs, patienceMs } = this.#timing
+    const now = performance.now()
+    // Seldom: on a slow line a long message is a silence, too.
+    const isRenewed = this.#hasSpoken && now - this.#renewedMs > silenceMs
+    const waitMs = isRenewed ? stallMs : Math.max(stallMs, lostMs - (now - this.#spokeMs))
+    const latest = Date.now() + waitMs + lateMs
+    this.#later('stalled', waitMs, () => {
+      if (Date.now() > latest) void this.#ask()
+      else if (isRenewed) {
+        this.#renewedMs = performance.now()
+        this.#open()
+      } else {
+        this.#lose()
+        this.#later('patience', patienceMs, () => this.#fallBack())
+      }
+    })
+  }
+
+  /** What is shown is of when the hub was last heard. */
+  #lose(): void {
+    if (this.#live.link.state !== 'live') return
+    this.#set({ link: { state: 'reconnecting' }, waitingSince: this.#live.heardAt })
   }
 
   #fallBack(): void {
-    this.#cancel('silence')
-    this.#cancel('ask')
+    for (const name of ['silence', 'ask', 'stalled']) this.#cancel(name)
     this.#asking?.abort()
     this.#source?.close()
     this.#source = undefined
@@ -417,7 +467,9 @@ export class LiveStore {
       this.#link('polling')
       this.#attempt = 0
       // The first answer shows that the hub is there: try its stream soon, then once per poll.
-      const wait = backOffMs(0, isFirst ? 1000 : this.#timing.pollMs, this.#timing.mostMs, this.#random)
+      const { pollMs, tryMs, mostMs } = this.#timing
+      const betweenMs = Math.max(pollMs / 2, pollMs - tryMs)
+      const wait = backOffMs(0, isFirst ? 1000 : betweenMs, mostMs, this.#random)
       this.#later('reopen', wait, () => this.#open())
     } catch (cause) {
       if (polling.signal.aborted) return
