@@ -105,6 +105,9 @@ export interface TargetEngineOptions {
   readonly onChange: (key: TargetKey) => void
 }
 
+/** as what is not followed is called */
+const PROFILES = kollectProfile.definition.plural
+
 const GATHER_MS = 100
 /** Targets are prepared for no longer in one piece, ms; one takes what it takes. */
 const TURN_MS = 10
@@ -389,8 +392,11 @@ class RunningTarget {
 
   /** Why a plan is not gone by: it would take rows away, or read others, and is made by what may be old. */
   #doubtOf(plan: Plan, { unfollowed }: TargetWorld): Degradation | undefined {
-    const takesNothing = plan.degraded && !plan.isDenied
-    if (unfollowed === undefined || takesNothing || (this.#isPlanned && isSamePlan(plan, this.#plan))) return undefined
+    // A profile that is not known may have been made since.
+    const mayBeMade = plan.degraded?.reason === 'ProfileNotFound' && unfollowed?.includes(PROFILES)
+    const takesNothing = plan.degraded && !plan.isDenied && !mayBeMade
+    if (unfollowed === undefined || takesNothing || (!mayBeMade && this.#isPlanned && isSamePlan(plan, this.#plan)))
+      return undefined
     return {
       reason: 'ScopeLookupFailed',
       message: `${unfollowed}: what it takes now is judged once that is over; until then its rows stay`,
@@ -454,7 +460,7 @@ class RunningTarget {
       failures,
       ...(lastFailure !== undefined && { lastFailure }),
     }
-    if (plan.degraded) return { ...base, isComplete: false, isReading: false, degraded: plan.degraded }
+    if (plan.degraded) return { ...base, isComplete: false, isReading: false, degraded: this.#doubt ?? plan.degraded }
     const forbidden = states.flatMap((one) => (one.phase === 'forbidden' ? [one.message] : []))
     const degraded = this.#doubt ?? degradationOf(states, failures, lastFailure)
     const outside = [plan.outside ?? [], ...states.map((one) => ('outside' in one && one.outside) || [])].flat()

@@ -88,8 +88,8 @@ function cuttable(kube: KubeClient, plural: string) {
     },
   }
 }
-const expectDegraded = (reason: string) =>
-  expect.poll(async () => conditionOf(await target(), 'Degraded')).toBe(`True/${reason}`)
+const expectDegraded = (reason: string, name?: string) =>
+  expect.poll(async () => conditionOf(await target(name), 'Degraded')).toBe(`True/${reason}`)
 
 describe('a target that runs', () => {
   it('collects its own namespace where it names none, and follows what happens there', async () => {
@@ -492,6 +492,27 @@ describe('what is judged while something is not followed', () => {
     await expectDegraded('ScopeNamespaceDenied')
     await expect.poll(() => now.rows.state({ namespace: 'shop', name: 'settings' }).kind).toBe('dropped')
     await cluster.remove(labelled('attic', {}))
+  })
+
+  it('does not count a profile as missing that may have been made since', { timeout: 30_000 }, async () => {
+    const line = cuttable(cluster.kube, 'kollectprofiles')
+    await cluster.apply(aTarget())
+    await cluster.apply(aTarget({ profileRef: 'gone' }, 'lost'))
+    const now = await run({ informers: inventoryInformers(line.kube, silentLogger) })
+    await expectRows(now, ['shop/a=on', 'shop/b=on'])
+    await expectDegraded('ProfileNotFound', 'lost')
+    line.cut()
+    const made = aProfile()
+    await cluster.apply({ ...made, metadata: { ...made.metadata, name: 'made' } })
+    await cluster.apply(aTarget({ profileRef: 'made' }, 'fresh'))
+    await cluster.apply(aTarget({ profileRef: 'made' }))
+    for (const name of ['fresh', 'settings']) await expectDegraded('ScopeLookupFailed', name)
+    await expect.poll(async () => (await target())?.status).toMatchObject({ effectiveNamespaces: ['shop'] })
+    expect(shownRows(now.rows)).toEqual(['shop/a=on', 'shop/b=on'])
+    line.heal()
+    for (const name of ['fresh', 'settings'])
+      await expect.poll(() => isComplete(now.rows, name), { timeout: 15_000 }).toBe(true)
+    await expectDegraded('ProfileNotFound', 'lost')
   })
 
   it('is gone by once all was followed again: what a scope denies loses its rows', { timeout: 30_000 }, async () => {
