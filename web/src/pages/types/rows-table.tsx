@@ -285,14 +285,11 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
 
   const rows = here?.rows ?? RowList.empty
   const isGrouped = grouped !== undefined
-  const total = here?.page.total ?? 0
-  // Of all rows there is one number on a page, as new as the table, which the stream tells also where not all of them are here.
-  const isOfAll = here !== null && !pending && typed === ''
-  const isWhole = here?.isWhole === true
+  const isAll = here?.isWhole === true && !pending && typed === '' && !isGrouped
   useLayoutEffect(() => {
     // Groups are counted by the hub, who says how many rows those were.
-    if (!isGrouped) onCounted?.(isOfAll ? { count: total, rows: isWhole ? rows : null } : null)
-  }, [onCounted, isGrouped, isOfAll, total, isWhole, rows])
+    if (!isGrouped) onCounted?.(isAll ? { count: rows.size, rows } : null)
+  }, [onCounted, isGrouped, isAll, rows])
   useEffect(() => () => onCounted?.(null), [onCounted])
   const onTotal = useCallback(
     (all: number | null) => onCounted?.(all === null || typed !== '' ? null : { count: all, rows: null }),
@@ -334,6 +331,9 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
     },
     [want, look],
   )
+  const total = here?.page.total ?? 0
+  // Of all rows there is one number on a page: where they are not all here, that of the page.
+  const shownTotal = isAll || typed !== '' || pending ? total : (count ?? total)
   const exported = [...visible.filter(({ id }) => id !== 'cluster' && id !== 'asOf'), ...originExports(seenOn)]
   const shownNames = info.columns
     .filter(({ name }) => visible.some(({ id }) => id === columnId(name)))
@@ -373,7 +373,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
               href={csvUrl(client, cluster, type, { ...query, columns: shownNames })}
               download={`${type}-${cluster ?? 'fleet'}.csv`}
             >
-              CSV of {plural(total, 'row')}
+              CSV of {plural(shownTotal, 'row')}
             </a>
             <button
               type="button"
@@ -403,7 +403,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
       ) : (
         <>
           <p className="count">
-            <span role="status">{typed === '' ? plural(total, 'row') : countText(here?.page, total, count)}</span>
+            <span role="status">{typed === '' ? plural(shownTotal, 'row') : countText(here?.page, total, count)}</span>
             {here && !here.isWhole && (
               <span className="quiet">{formatCount(rows.size)} loaded, more as you scroll</span>
             )}
