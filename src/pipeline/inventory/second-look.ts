@@ -40,11 +40,11 @@ export class SecondLook {
     return this.#wanted
   }
 
-  /** Looks now. It is for whoever has not begun yet. */
-  async now(): Promise<void> {
+  /** Looks now. It is for whoever has not begun yet. Rejects when the signal aborts before it is over. */
+  async now(signal?: AbortSignal): Promise<void> {
     this.#begun += 1
     const nth = this.#begun
-    await Promise.all(this.#informers.map((informer) => informer.renew()))
+    await Promise.all(this.#informers.map((informer) => informer.renew(signal)))
     this.#done = Math.max(this.#done, nth)
   }
 

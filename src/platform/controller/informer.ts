@@ -111,18 +111,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 
   /** Resolves when the first list is in. Rejects when the signal aborts or the informer stops before. */
   async synced(signal?: AbortSignal): Promise<void> {
-    if (!signal) return this.#synced
-    signal.throwIfAborted()
-    let abort: () => void = () => undefined
-    const aborted = new Promise<never>((_, reject) => {
-      abort = () => reject(signal.reason)
-      signal.addEventListener('abort', abort, { once: true })
-    })
-    try {
-      await Promise.race([this.#synced, aborted])
-    } finally {
-      signal.removeEventListener('abort', abort)
-    }
+    await unlessAborted(this.#synced, signal)
   }
 
   /** What is known of the object now; undefined: it does not exist, as far as we saw. Never to be changed. */
@@ -168,19 +157,18 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 
   /**
    * Reads everything from its sources anew, as it is now or later: a watch may be late, and is then later than another one. Resolves when
-   * it is in, which is never while a source does not answer, or when the informer stops.
+   * it is in, which is never while a source does not answer, or when the informer stops. Rejects when the signal aborts before.
    */
-  async renew(): Promise<void> {
+  async renew(signal?: AbortSignal): Promise<void> {
     if (this.#stop.signal.aborted) return
     this.start()
-    await Promise.all(
-      this.#sources.map((_, at) => {
-        this.#again[at]?.abort()
-        return new Promise<void>((resolve) => {
-          this.#waiting[at] = [...(this.#waiting[at] ?? []), resolve]
-        })
-      }),
-    )
+    const lists = this.#sources.map((_, at) => {
+      this.#again[at]?.abort()
+      return new Promise<void>((resolve) => {
+        this.#waiting[at] = [...(this.#waiting[at] ?? []), resolve]
+      })
+    })
+    await unlessAborted(Promise.all(lists), signal)
   }
 
   async stop(): Promise<void> {
@@ -307,6 +295,21 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 
   #tell(change: ObjectChange<T>): void {
     for (const listener of this.#listeners) listener(change)
+  }
+}
+
+async function unlessAborted(promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
+  if (!signal) return void (await promise)
+  signal.throwIfAborted()
+  let abort: () => void = () => undefined
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+  })
+  try {
+    await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', abort)
   }
 }
 

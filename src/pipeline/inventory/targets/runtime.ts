@@ -124,7 +124,7 @@ export class InventoryTargets {
     try {
       await Promise.all(informers.map((informer) => informer.synced(signal)))
       // Their first lists are of several moments.
-      await this.#looks.now()
+      await this.#looks.now(signal)
       await this.#prepare()
       this.#look()
       while (!signal.aborted) {

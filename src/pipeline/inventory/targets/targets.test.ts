@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Condition } from '#controller'
 import { type KubeClient, KubeError, type KubeObject, type Resource, type WatchOptions } from '#kube'
+import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
 import { inventoryInformers } from '../objects.ts'
 import { lagging } from '../testing/lagging.ts'
@@ -513,6 +514,23 @@ describe('what is judged while something is not followed', () => {
     for (const name of ['fresh', 'settings'])
       await expect.poll(() => isComplete(now.rows, name), { timeout: 15_000 }).toBe(true)
     await expectDegraded('ProfileNotFound', 'lost')
+  })
+
+  it('holds up nobody who stops while it is listed once more and no answer comes', async () => {
+    const lists = new Map<string, number>()
+    async function* watch(resource: Resource, options: WatchOptions & { signal: AbortSignal }) {
+      const nth = (lists.get(resource.plural) ?? 0) + 1
+      lists.set(resource.plural, nth)
+      if (nth === 1) yield* cluster.kube.watch(resource, options)
+      else await new Promise((resolve) => options.signal.addEventListener('abort', resolve))
+    }
+    const { kube } = cuttable(cluster.kube, '')
+    const hanging = new Proxy(kube, { get: (of, field) => (field === 'watch' ? watch : Reflect.get(of, field)) })
+    const now = await run({ informers: inventoryInformers(hanging, silentLogger) })
+    await expect.poll(() => lists.get('kollectscopes')).toBe(2)
+    running = undefined
+    const stopped = await Promise.race([now.stop().then(() => true), systemClock.sleep(10_000).then(() => false)])
+    expect(stopped).toBe(true)
   })
 
   it('is gone by once all was followed again: what a scope denies loses its rows', { timeout: 30_000 }, async () => {
