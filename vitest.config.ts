@@ -1,6 +1,11 @@
 import { basename, join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { measuredSlowness } from './src/platform/runtime/testing/slowness.ts'
+
+// Measured before anything else runs, for whatever waits or has a bar: src/platform/runtime/testing/slowness.ts reads it.
+process.env.TEST_SLOWNESS ??= String(measuredSlowness())
+const slowness = Number(process.env.TEST_SLOWNESS)
 
 // What a shared process has run before makes code slower: these measure it.
 const ofSpeed = 'src/pipeline/expression/{bounds,fuzz,section-11}.test.ts'
@@ -9,13 +14,14 @@ const ofSeconds = 'test/journeys/{siege,page-hang,page-scale,demo}.test.ts'
 
 /**
  * Files at once: most of their time they wait for servers to start, for looks and leases to pass. Two cores are half idle with three
- * of them, an eighth with six. With eight of them a slow machine was so busy (load 20 to 30) that waits of journeys ended before what they waited for.
+ * of them, an eighth with six. With eight of them a slow machine was so busy (load 20 to 30) that waits of journeys ended before what they waited for;
+ * one that is half as fast is busy with four.
  * Journeys and units share them: the first small units begin where the last long journeys leave the processors idle.
  */
-const atOnce = 6
+const atOnce = slowness < 1.8 ? 6 : 4
 
 // How long a whole journey may take on a busy machine: longer than each wait in it, which says better what did not come.
-const slow = { testTimeout: 180_000, hookTimeout: 180_000 }
+const slow = { testTimeout: 400_000 * slowness, hookTimeout: 400_000 * slowness }
 
 // A page on which something did not come tells what was there instead.
 const ofPages = { setupFiles: ['test/page/on-failure.ts'] }
@@ -58,10 +64,10 @@ export default defineConfig({
   test: {
     tags,
     sequence: { sequencer: LongestFirst },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 120_000 * slowness,
+    hookTimeout: 120_000 * slowness,
     // What is waited for guards against hanging, not against a machine that is busy.
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 60_000 * slowness } },
     pool: 'forks',
     // Young objects have more room: collecting them was a tenth of the work of what runs in here.
     execArgv: ['--max-semi-space-size=32'],

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { slowness } from '../src/platform/runtime/testing/slowness.ts'
 
 const bin = join(dirname(fileURLToPath(import.meta.url)), '..', 'bin', 'clusterpulse.js')
 
@@ -92,7 +93,8 @@ function watched(child: ChildProcess): Running {
     pid: child.pid ?? 0,
     stdout: () => out,
     stderr: () => err,
-    async says(pattern, withinMs = 120_000) {
+    async says(pattern, atMostMs = 120_000) {
+      const withinMs = atMostMs * slowness
       const deadline = Date.now() + withinMs
       for (;;) {
         const match = pattern.exec(out)
@@ -124,13 +126,15 @@ function watched(child: ChildProcess): Running {
 
 /**
  * Asks again until the answer satisfies; says what the last answer was when it never did. What takes long to answer, or long to come,
- * is asked less often: a machine that is busy with the question answers late, and half of the suite's time is such waiting.
+ * is asked less often: a machine that is busy with the question answers late, and half of the suite's time is such waiting. A machine
+ * that is slow has longer.
  */
 export async function eventually<T>(
   ask: () => Promise<T>,
   satisfies: (answer: T) => boolean,
-  withinMs = 60_000,
+  atMostMs = 60_000,
 ): Promise<T> {
+  const withinMs = atMostMs * slowness
   const deadline = Date.now() + withinMs
   const began = performance.now()
   let last: unknown

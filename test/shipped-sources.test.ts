@@ -37,7 +37,7 @@ describe.skipIf(why !== undefined)(`shipped sources${why === undefined ? '' : ` 
     kube = createKubeClient(real.access, { qps: 1000, burst: 1000 })
     for (const name of ['shop', 'argocd']) await kube.create(namespaces, { metadata: { name } })
     for (const crd of crds) await kube.create(customResourceDefinitions, crd)
-  }, 120_000)
+  })
   afterAll(async () => {
     await kube?.[Symbol.asyncDispose]()
     await real?.stop()

@@ -165,7 +165,7 @@ describe.skipIf(why !== undefined)(`access on Kubernetes${why === undefined ? ''
       (names) => names.length === 2,
       SLOW_MS,
     )
-  }, 240_000)
+  })
   afterAll(async () => {
     await browser?.close()
     for (const role of running.reverse()) await role[Symbol.asyncDispose]()

@@ -110,7 +110,7 @@ describe.skipIf(why !== undefined)(`a backup on Kubernetes${why === undefined ? 
     const members = start(['simulate', ...size, '--kubeconfig-out', at('members')], {})
     await anEmptyPlace()
     await members.says(/kubeconfig in/, SLOW_MS)
-  }, 180_000)
+  })
   afterAll(async () => {
     for (const role of running) await role[Symbol.asyncDispose]()
     for (const store of stores) await store[Symbol.asyncDispose]()

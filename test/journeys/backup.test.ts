@@ -53,7 +53,7 @@ describe('a backup', () => {
     ])
     await members.says(/kubeconfig in/)
     await up(['--kubeconfig', at('members')])
-  }, 90_000)
+  })
   afterAll(async () => {
     for (const one of [agent, hub, members]) await one?.[Symbol.asyncDispose]()
     rmSync(directory, { recursive: true, force: true })
@@ -132,7 +132,7 @@ describe('a backup', () => {
       () => json<{ items: EventView[] }>('/api/v2/clusters/edge/events'),
       ({ items }) => items.some((event) => JSON.stringify(event).includes('restored')),
     )
-  }, 290_000)
+  })
 
   it('is drilled beside the hub, on other ports, with a copy of the copy', async () => {
     cpSync(at('copy'), at('drill'), { recursive: true })
@@ -143,5 +143,5 @@ describe('a backup', () => {
     expect(await names(resourceOf(monitorAccessPolicy), 'drill')).toEqual(['devs'])
     await hub.kill('SIGTERM')
     hub = running
-  }, 120_000)
+  })
 })

@@ -118,7 +118,7 @@ beforeAll(async () => {
       })),
     }),
   )
-}, 180_000)
+})
 afterAll(async () => {
   for (const close of closing.reverse()) await close()
   await rm(folder, { recursive: true, force: true })

@@ -88,7 +88,6 @@ for (const shell of ['bash', 'zsh', 'fish'] as const) {
   const isMissing = !isThere(shell)
   it.skipIf(isMissing)(
     `Tab in ${shell} completes words, options and clusters${isMissing ? ` (skipped: no ${shell} here)` : ''}`,
-    { timeout: 60_000 },
     async () => {
       // In bash its line editor adds them, to an empty answer of ours.
       const all: Readonly<Record<string, readonly string[]>> = {

@@ -58,7 +58,7 @@ it('the demo has the first tables at once and its 30 days soon after, marked as 
     return Math.max(tableMs / most.tableMs, pastMs / most.pastMs)
   })
   expect(excess, 'of the time that it may take').toBeLessThan(1)
-}, 400_000)
+})
 
 it('the demo says what it does while it starts, and what of it is wrong on purpose, in words and no line of its log', () => {
   const [first, wrong, past, ...others] = hub.stdout().trim().split('\n')

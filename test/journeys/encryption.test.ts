@@ -63,7 +63,7 @@ describe('a hub with a key of its own', () => {
       ...['--kubeconfig-out', at('members')],
     ])
     await members.says(/kubeconfig in/)
-  }, 90_000)
+  })
   afterAll(async () => {
     for (const one of [hub, members]) await one?.[Symbol.asyncDispose]()
     rmSync(directory, { recursive: true, force: true })
@@ -96,7 +96,7 @@ describe('a hub with a key of its own', () => {
     await running.kill('SIGKILL')
     expect(whereIs(token)).toEqual([])
     expect(whereIs(keys.first)).toEqual([])
-  }, 120_000)
+  })
 
   it('is refused without that key, which is named, and says what to do', async () => {
     const refused = start([])
@@ -108,7 +108,7 @@ describe('a hub with a key of its own', () => {
     expect(await other.ended()).toBe(1)
     expect(other.stderr()).toMatch(/sealed with the key [0-9a-f]{16}, and only [0-9a-f]{16} is at hand/)
     expect(refused.stderr() + other.stderr()).not.toContain(keys.second)
-  }, 60_000)
+  })
 
   it('takes a new key above the former one, seals all anew, and says that the former one may go', async () => {
     // As a version before put it aside.
@@ -129,5 +129,5 @@ describe('a hub with a key of its own', () => {
     const keyless = clusterpulse(['unseal', `${aside}.sealed`, '--data-dir', at('data')])
     expect(await keyless.ended()).toBe(1)
     expect(keyless.stderr()).toMatch(/put aside is sealed with the key [0-9a-f]{16}.*ENCRYPTION_KEY_FILE/)
-  }, 120_000)
+  })
 })

@@ -48,12 +48,10 @@ describe.skipIf(why !== undefined)(`the guides${why === undefined ? '' : ` (not 
     pods.start(which('clusterpulse-api', 13), IMAGE)
     pods.follow(HUB, section('## 4\\. A member'))
     await seen('east', ({ nodes: read }) => read?.total === 2)
-  }, 400_000)
+  })
   afterAll(() => pods?.[Symbol.asyncDispose]())
 
-  it('metric-sources: none is called Active that nobody serves or that is refused, until the rights are given', {
-    timeout: 300_000,
-  }, async () => {
+  it('metric-sources: none is called Active that nobody serves or that is refused, until the rights are given', async () => {
     const text = guide('metric-sources')
     const phases = pods.keep(
       program('kubectl', [
@@ -78,9 +76,7 @@ describe.skipIf(why !== undefined)(`the guides${why === undefined ? '' : ` (not 
     await phases.says(/^certificates Active Collection successful/m, SLOW_MS)
   })
 
-  it('registries: a registry of its own CA is refused until that is given, then read with its credentials', {
-    timeout: 200_000,
-  }, async () => {
+  it('registries: a registry of its own CA is refused until that is given, then read with its credentials', async () => {
     const at = (name: string) => join(pods.empty, name)
     writeFileSync(at('htpasswd'), HTPASSWD)
     const openssl = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '9']
@@ -117,9 +113,7 @@ auth: { htpasswd: { realm: test, path: ${at('htpasswd')} } }
     )
   })
 
-  it('push: a member out of reach is read by the agent of the manifest, and by that of the command for a container', {
-    timeout: 300_000,
-  }, async () => {
+  it('push: a member out of reach is read by the agent of the manifest, and by that of the command for a container', async () => {
     const [, text = ''] = section('### A member the hub cannot reach').exec(HUB) ?? []
     const exec = / {4}kubectl -n clusterpulse exec deployment\/clusterpulse-manager -- \\\n +(.*) > edge-7\.yaml\n/
     const [line = '', words = ''] = exec.exec(text) ?? []
@@ -182,9 +176,7 @@ auth: { htpasswd: { realm: test, path: ${at('htpasswd')} } }
     }
   })
 
-  it('history: promtool with the token of a service account reads what its policy shows, and no more', {
-    timeout: 200_000,
-  }, async () => {
+  it('history: promtool with the token of a service account reads what its policy shows, and no more', async () => {
     const more = HUB.replace('components/history\n', '$&      - ../clusterpulse/deploy/components/token-review\n')
     pods.follow(more.replace('mkdir hub', 'mkdir -p hub'), section('## 3\\. Your kustomization'))
     pods.follow(guide('sign-in'), section('### Who sees what, and programs'))

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const options = ['--data-dir', join(folder, 'hub'), '--port', '0', '--control-plane-port', '0']
   hub = clusterpulse(['up', '--kubeconfig', kubeconfig, ...options])
   address = (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/))[1] ?? ''
-}, 240_000)
+})
 afterAll(async () => {
   await hub?.[Symbol.asyncDispose]()
   process.kill(members.pid, 'SIGCONT')
@@ -61,7 +61,7 @@ describe('clusters that hang', () => {
       )
       expect(reasons[0]?.code).toBe('kube_timeout')
     }
-  }, 400_000)
+  })
 
   it.skipIf(noBrowser !== undefined)(
     'leave the first row of the fleet in the upper part of the screen, and are one line',
@@ -85,6 +85,5 @@ describe('clusters that hang', () => {
         await browser.close()
       }
     },
-    180_000,
   )
 })

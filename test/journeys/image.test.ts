@@ -16,14 +16,14 @@ describe.skipIf(why !== undefined)(`the image${why === undefined ? '' : ` (not r
   beforeAll(() => {
     rootfs = buildRootfs()
     data = mkdtempSync(join(tmpdir(), 'image-data-'))
-  }, 240_000)
+  })
   afterAll(async () => {
     for (const one of running) await one[Symbol.asyncDispose]()
     if (rootfs) rmSync(dirname(rootfs), { recursive: true, force: true })
     if (data) rmSync(data, { recursive: true, force: true })
   })
 
-  it('serves as any user, without a capability, on a root that nobody can write to', { timeout: 240_000 }, async () => {
+  it('serves as any user, without a capability, on a root that nobody can write to', async () => {
     const folder = join(data, 'own')
     // A volume the kubelet made writable for the group of the pod.
     mkdirSync(folder)

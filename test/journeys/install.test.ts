@@ -22,7 +22,7 @@ describe.skipIf(why !== undefined)(
     let pods: Pods
     beforeAll(async () => {
       pods = await Pods.open({ redis: 10, victoriametrics: 11, 'clusterpulse-ingester.clusterpulse.svc': 12 })
-    }, 240_000)
+    })
     afterAll(() => pods?.[Symbol.asyncDispose]())
     const follow = (section: RegExp) => pods.follow(readFileSync(GUIDE, 'utf8'), section)
     const which = (deployment: string, pod: number, namespace = 'clusterpulse') => {
@@ -31,7 +31,7 @@ describe.skipIf(why !== undefined)(
       return one
     }
 
-    it('leads from an empty folder to a page with a member and its agent', { timeout: 400_000 }, async () => {
+    it('leads from an empty folder to a page with a member and its agent', async () => {
       follow(/## 2\. Secrets\n([\s\S]*?)\n## /)
       follow(/## 3\. Your kustomization\n([\s\S]*?)\n## /)
       pods.kubectl('wait', '--for=condition=Established', 'crd/clusterconnections.clusterpulse.io', '--timeout=60s')

@@ -44,7 +44,7 @@ describe.skipIf(skip)(onPostgres(`an agent of ${ROWS} objects${skip ? ` (not run
     await cluster.declare()
     cluster.startAgent({ HEALTH_ADDRESS: `127.0.0.1:${port}` })
   }, PATIENCE_MS)
-  afterAll(() => cluster?.[Symbol.asyncDispose](), 60_000)
+  afterAll(() => cluster?.[Symbol.asyncDispose]())
 
   const counted = () => cluster.postgres.counts('inventory')
   const statusOf = async () => {
@@ -118,7 +118,7 @@ describe.skipIf(skip)(onPostgres(`an agent of ${ROWS} objects${skip ? ` (not run
       await sleep(6000)
       return (await statusOf()).version === version
     }
-    await expect.poll(settled, { timeout: 60_000 }).toBe(true)
+    await expect.poll(settled).toBe(true)
     const before = await statusOf()
     for (let look = 0; look < 100; look++) {
       const metadata = { annotations: { look: String(look) } }
@@ -128,7 +128,7 @@ describe.skipIf(skip)(onPostgres(`an agent of ${ROWS} objects${skip ? ` (not run
     }
     expect(await statusOf()).toEqual(before)
     expect(await counted()).toEqual({ inserted: ROWS, updated: 3, deleted: 0 })
-  }, 120_000)
+  })
 
   it(
     `makes of two changes a second for ${HISTORY_S} s at most 12 commits, the last with what is there at the end`,
@@ -156,7 +156,7 @@ describe.skipIf(skip)(onPostgres(`an agent of ${ROWS} objects${skip ? ` (not run
           .split('\n')
           .map((file) => parse(git('show', `main:${file}`)) as Row[] | object)
           .flatMap((document) => (Array.isArray(document) ? (document as Row[]) : []))
-      await expect.poll(commits, { timeout: 60_000 }).toBeGreaterThan(0)
+      await expect.poll(commits).toBeGreaterThan(0)
       const before = commits()
       const startedAt = Date.now()
       let changes = 0

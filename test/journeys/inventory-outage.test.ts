@@ -37,7 +37,7 @@ describe.skipIf(skip)(onPostgres(`an agent whose API server was away${skip ? ` (
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]()
     await proxy?.[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 
   const health = async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/healthz`)

@@ -105,7 +105,7 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     await onMember(['apply', '-f', '-'], JSON.stringify(clusterClaim.crd()))
     await onMember(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s'])
     await onMember(['apply', '-f', '-'], JSON.stringify(claim('zone', 'a')))
-  }, 120_000)
+  })
   afterAll(async () => {
     for (const one of [...running, hub]) await one?.[Symbol.asyncDispose]()
     await real?.stop()
@@ -168,7 +168,7 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     running.push(again)
     await says(again, 'edge is a member already')
     await says(again, '"msg":"collecting')
-  }, 180_000)
+  })
 
   it('may read what it collects, keep its one Secret, and change what was chosen through another account alone', async () => {
     const agent = `system:serviceaccount:${SYSTEM}:clusterpulse-collector`
@@ -196,7 +196,7 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
         may(executor, 'list', 'pods', '-A'),
       ]),
     ).toEqual(['no', 'no', 'no', 'no', 'no', 'no', 'no'])
-  }, 60_000)
+  })
 
   it('printed and applied again with fewer rights it is the same member with these, and nobody is asked anew', async () => {
     await running.at(-1)?.kill('SIGTERM')
@@ -211,7 +211,7 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     const as = ['--as', `system:serviceaccount:${SYSTEM}:clusterpulse-collector`]
     const executor = ['impersonate', 'serviceaccount/clusterpulse-executor', '-n', SYSTEM]
     expect((await kubectl('member', ['auth', 'can-i', ...executor, ...as])).out.trim()).toBe('no')
-  }, 120_000)
+  })
 
   it('after it was revoked a new manifest is enough: it joins anew by itself, beside the identity of before', async () => {
     const before = await identity()
@@ -226,7 +226,7 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     expect(accepted.code, accepted.err).toBe(0)
     await says(agent, '"msg":"it joined anew"')
     expect(await identity()).not.toBe(before)
-  }, 120_000)
+  })
 
   it('is taken off the member again as its manifest says, whatever rights it ever had, and leaves the namespaces of others', async () => {
     await running.at(-1)?.kill('SIGTERM')
@@ -255,5 +255,5 @@ describe.skipIf(why !== undefined)(`joining by manifest${why === undefined ? '' 
     expect(await found()).toBe(0)
     const phase = (name: string) => onMember(['get', 'namespace', name, '-o', 'jsonpath={.status.phase}'])
     expect([await phase(SYSTEM), await phase('shop')]).toEqual(['Terminating', 'Active'])
-  }, 120_000)
+  })
 })

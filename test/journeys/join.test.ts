@@ -36,7 +36,7 @@ describe('joining', () => {
     const [, address = ''] = await hub.says(/on (http:\S+)/)
     base = address
     kube = createKubeClient(await accessForContext(await loadKubeconfig([objects()])))
-  }, 180_000)
+  })
   afterAll(async () => {
     await kube?.[Symbol.asyncDispose]()
     for (const one of [...running, hub, members]) await one?.[Symbol.asyncDispose]()
@@ -152,7 +152,7 @@ describe('joining', () => {
           'member_revoked',
         ]),
       )
-  }, 240_000)
+  })
 
   it('kubectl certificate approve and hubAcceptsClient do the same, in either order', async () => {
     const agent = machine('north', await tokenFor('north'))
@@ -207,12 +207,11 @@ describe('joining', () => {
       expect(condition?.message).toMatch(/two agents use the identity of this cluster: /)
       expect(condition?.message).toMatch(words)
       for (const [, agent] of condition?.message.matchAll(/([\w.-]+) with key/g) ?? [])
-        await expect.poll(() => `${first.stderr()}${second.stderr()}`, { timeout: 60_000 }).toContain(agent)
+        await expect.poll(() => `${first.stderr()}${second.stderr()}`).toContain(agent)
       expect((await view(name))?.agent).toMatchObject({ connected: true })
       const told = () => Promise.resolve(`${first.stderr()}${second.stderr()}`)
       await eventually(told, (said) => said.includes('another agent uses the identity of this cluster'), 60_000)
     },
-    240_000,
   )
 
   it('a machine that waits says that it lives and what for; denied, it is told why, and ends', async () => {

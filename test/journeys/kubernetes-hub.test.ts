@@ -48,7 +48,7 @@ describe.skipIf(why !== undefined)(`a hub on Kubernetes${why === undefined ? '' 
       join(folder, 'member.yaml'),
     ])
     await fleet.says(/kubeconfig in/)
-  }, 120_000)
+  })
   afterAll(async () => {
     for (const role of running) await role[Symbol.asyncDispose]()
     await fleet?.[Symbol.asyncDispose]()

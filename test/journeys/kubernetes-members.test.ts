@@ -64,13 +64,13 @@ describe.skipIf(why !== undefined)(
         (said) => said.includes('agents are received'),
         SLOW_MS,
       )
-    }, 400_000)
+    })
     afterAll(() => pods?.[Symbol.asyncDispose]())
 
     it('starts for the first time without a word of alarm', () =>
       expect(manager.stderr()).not.toMatch(/"level":"(warn|error)"/))
 
-    it('joins a cluster from a pod of its own, by two yeses', { timeout: 400_000 }, async () => {
+    it('joins a cluster from a pod of its own, by two yeses', async () => {
       const connect = await exec(sectionOf(HUB, '6\\. Members'))
       follow(connect.before)
       await restartHub()
@@ -117,7 +117,7 @@ spec: {}
       pods.kubectl('delete', 'managedclusteraddon', 'metrics', '-n', 'edge-9')
     })
 
-    it('keeps the trail of it in files that outlive the pods, and verifies them', { timeout: 300_000 }, async () => {
+    it('keeps the trail of it in files that outlive the pods, and verifies them', async () => {
       const show = await exec(sectionOf(HUB, '7\\. An audit trail'))
       follow(show.before)
       await restartHub()
@@ -134,7 +134,7 @@ spec: {}
       expect(await verify.run()).toMatch(/^\/audit\/audit\.jsonl: \d+ entries, the chain is whole$/m)
     })
 
-    it('takes the agent off the cluster with three commands, and nothing of others', { timeout: 120_000 }, async () => {
+    it('takes the agent off the cluster with three commands, and nothing of others', async () => {
       const recipe = sectionOf(JOINING, 'Leave').replaceAll('delete namespace', 'delete --wait=false namespace')
       pods.kubectl('create', 'namespace', 'shop')
       follow(recipe)

@@ -228,7 +228,7 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     })
     address = (await api.says(/on (http:\/\/127\.0\.0\.1:\d+)/, SLOW_MS))[1] ?? ''
     client = createClient({ baseUrl: address })
-  }, 180_000)
+  })
   afterAll(async () => {
     for (const role of running) await role[Symbol.asyncDispose]()
     eyes?.disconnect()
@@ -464,9 +464,7 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     expect((await view('east')).agent).toMatchObject({ connected: true, since })
   })
 
-  it('ends a revoked stream, reads by itself, deploys a new token, and history has no hole and no double', {
-    timeout: 240_000,
-  }, async () => {
+  it('ends a revoked stream, reads by itself, deploys a new token, and history has no hole and no double', async () => {
     const ways = () => victoria.export('{__name__=~"clusterpulse_batch_.+",cluster="east"}')
     // One of its batches is in history as pushed: the first lay beside what the hub had just read.
     await eventually(
@@ -553,9 +551,7 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     expect(values.get('{"cluster":"east"}')).toBe('1.5')
   })
 
-  it('names in a source what the hub may not let its agent read, also after a restart as two, and no more once it may', {
-    timeout: 300_000,
-  }, async () => {
+  it('names in a source what the hub may not let its agent read, also after a restart as two, and no more once it may', async () => {
     const declareSource = (name: string, kind: string) =>
       kube.create(metricSources, {
         metadata: inHub(name),

@@ -27,7 +27,7 @@ describe.skipIf(why !== undefined)(
       kubectl = kubectlOf(hub.kubeconfig)
       await kubectl(['apply', '-f', 'deploy/components/token-review/role.yaml'])
       for (const name of ['ann', 'bob']) await kubectl(['create', 'serviceaccount', name])
-    }, 400_000)
+    })
     afterAll(async () => {
       for (const one of [agent, hub, members]) await one?.[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
@@ -134,6 +134,6 @@ describe.skipIf(why !== undefined)(
       const accepted = await connects('north', '--accept')
       expect(accepted.code, accepted.err).toBe(0)
       expect(await kubectl(['get', 'managedcluster', 'north', '-o', 'jsonpath={.spec.hubAcceptsClient}'])).toBe('true')
-    }, 300_000)
+    })
   },
 )

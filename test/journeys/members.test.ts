@@ -36,7 +36,7 @@ describe.each(memberHubs)('members of $title', ({ open, skip }) => {
     folder = await mkdtemp(join(tmpdir(), 'clusterpulse-members-'))
     hub = await open(folder)
     kubectl = kubectlOf(hub.kubeconfig)
-  }, 180_000)
+  })
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]()
     if (folder) await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
@@ -63,37 +63,33 @@ describe.each(memberHubs)('members of $title', ({ open, skip }) => {
       .map((line) => line.replace(/\s+/g, ' ').trim())
       .filter(Boolean)
 
-  it.skipIf(skip !== undefined)(
-    'who may make a ManagedCluster may not accept it',
-    async () => {
-      const rule = [
-        '--verb=get,list,watch,create,update,patch',
-        '--resource=managedclusters.cluster.open-cluster-management.io',
-      ]
-      await kubectl(['create', 'clusterrole', 'asks', ...rule])
-      await kubectl(['create', 'clusterrolebinding', 'asks', '--clusterrole=asks', '--user=bootstrap'])
-      await kubectl([
-        'create',
-        'clusterrole',
-        'joins',
-        '--verb=create',
-        '--resource=managedclustersets.cluster.open-cluster-management.io/join',
-      ])
-      await kubectl(['create', 'clusterrolebinding', 'joins', '--clusterrole=joins', '--user=bootstrap'])
-      const as = ['--as=bootstrap']
-      // The API server learns of rights in its own time.
-      await eventually(
-        () => kubectl(['create', '-f', '-', ...as], asked('west', false)),
-        (said) => said.includes('created'),
-      )
-      await expect(kubectl(['create', '-f', '-', ...as], asked('sly', true))).rejects.toThrow(/accept/)
-      const accept = ['patch', 'managedcluster', 'west', '--type=merge', '-p', '{"spec":{"hubAcceptsClient":true}}']
-      await expect(kubectl([...accept, ...as])).rejects.toThrow(/accept/)
-      await kubectl(accept)
-      await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster', '--timeout=60s', 'managedcluster/west'])
-    },
-    180_000,
-  )
+  it.skipIf(skip !== undefined)('who may make a ManagedCluster may not accept it', async () => {
+    const rule = [
+      '--verb=get,list,watch,create,update,patch',
+      '--resource=managedclusters.cluster.open-cluster-management.io',
+    ]
+    await kubectl(['create', 'clusterrole', 'asks', ...rule])
+    await kubectl(['create', 'clusterrolebinding', 'asks', '--clusterrole=asks', '--user=bootstrap'])
+    await kubectl([
+      'create',
+      'clusterrole',
+      'joins',
+      '--verb=create',
+      '--resource=managedclustersets.cluster.open-cluster-management.io/join',
+    ])
+    await kubectl(['create', 'clusterrolebinding', 'joins', '--clusterrole=joins', '--user=bootstrap'])
+    const as = ['--as=bootstrap']
+    // The API server learns of rights in its own time.
+    await eventually(
+      () => kubectl(['create', '-f', '-', ...as], asked('west', false)),
+      (said) => said.includes('created'),
+    )
+    await expect(kubectl(['create', '-f', '-', ...as], asked('sly', true))).rejects.toThrow(/accept/)
+    const accept = ['patch', 'managedcluster', 'west', '--type=merge', '-p', '{"spec":{"hubAcceptsClient":true}}']
+    await expect(kubectl([...accept, ...as])).rejects.toThrow(/accept/)
+    await kubectl(accept)
+    await kubectl(['wait', '--for=condition=HubAcceptedManagedCluster', '--timeout=60s', 'managedcluster/west'])
+  })
 
   it.skipIf(skip !== undefined)(
     'one has the rights of the table and no other: before it is accepted, then in its own namespace and in another',
@@ -118,7 +114,6 @@ describe.each(memberHubs)('members of $title', ({ open, skip }) => {
       expect(await canI(agent('c1'), 'create', 'manifestworks.work.open-cluster-management.io', '-n', 'c1')).toBe(false)
       expect(await canI(agent('c1'), 'get', 'secrets', '-n', 'c1')).toBe(false)
     },
-    180_000,
   )
 
   it.skipIf(skip !== undefined)(
@@ -172,29 +167,24 @@ describe.each(memberHubs)('members of $title', ({ open, skip }) => {
       )
       expect(await taints('c2')).toContain('unreachable')
     },
-    180_000,
   )
 
-  it.skipIf(skip !== undefined)(
-    'one renews its own certificate without a person, and nobody else does',
-    async () => {
-      const { pem } = await aRequest(subjectOfMember('c1', 'a'))
-      const labels = { 'open-cluster-management.io/cluster-name': 'c1' }
-      const request = (name: string) =>
-        JSON.stringify({
-          ...{ apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' },
-          ...{ ...signingRequest(pem, {}, labels), metadata: { name, labels } },
-        })
-      await kubectl(['create', '-f', '-'], request('by-somebody'))
-      await kubectl(['create', '-f', '-', ...agent('c1')], request('by-itself'))
-      await kubectl(['wait', '--for=condition=Approved', '--timeout=60s', 'csr/by-itself'])
-      expect(await kubectl(['get', 'csr', 'by-itself', '-o', 'jsonpath={.status.conditions[0].reason}'])).toBe(
-        'AutoApprovedByHubCSRApprovingController',
-      )
-      expect(await kubectl(['get', 'csr', 'by-somebody', '-o', 'jsonpath={.status.conditions}'])).toBe('')
-    },
-    180_000,
-  )
+  it.skipIf(skip !== undefined)('one renews its own certificate without a person, and nobody else does', async () => {
+    const { pem } = await aRequest(subjectOfMember('c1', 'a'))
+    const labels = { 'open-cluster-management.io/cluster-name': 'c1' }
+    const request = (name: string) =>
+      JSON.stringify({
+        ...{ apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' },
+        ...{ ...signingRequest(pem, {}, labels), metadata: { name, labels } },
+      })
+    await kubectl(['create', '-f', '-'], request('by-somebody'))
+    await kubectl(['create', '-f', '-', ...agent('c1')], request('by-itself'))
+    await kubectl(['wait', '--for=condition=Approved', '--timeout=60s', 'csr/by-itself'])
+    expect(await kubectl(['get', 'csr', 'by-itself', '-o', 'jsonpath={.status.conditions[0].reason}'])).toBe(
+      'AutoApprovedByHubCSRApprovingController',
+    )
+    expect(await kubectl(['get', 'csr', 'by-somebody', '-o', 'jsonpath={.status.conditions}'])).toBe('')
+  })
 
   it.skipIf(skip !== undefined)(
     'one that is denied sees itself and nothing else; deleted, it is gone, and its namespace stays',
@@ -208,31 +198,26 @@ describe.each(memberHubs)('members of $title', ({ open, skip }) => {
       await expect.poll(more).toEqual([])
       await kubectl(['get', 'namespace', 'c1', 'c2'])
     },
-    180_000,
   )
 
-  it.skipIf(skip !== undefined)(
-    'sets are there, count, and a binding finds them',
-    async () => {
-      const table = await eventually(
-        () => kubectl(['get', 'managedclustersets', 'default', 'global']),
-        (text) => text.includes('global'),
-      )
-      expect(table).toContain('default')
-      const message = [
-        'get',
-        'managedclusterset',
-        'global',
-        '-o',
-        'jsonpath={.status.conditions[?(@.type=="ClusterSetEmpty")].message}',
-      ]
-      await eventually(
-        () => kubectl(message),
-        (text) => text === '1 ManagedClusters selected',
-      )
-    },
-    180_000,
-  )
+  it.skipIf(skip !== undefined)('sets are there, count, and a binding finds them', async () => {
+    const table = await eventually(
+      () => kubectl(['get', 'managedclustersets', 'default', 'global']),
+      (text) => text.includes('global'),
+    )
+    expect(table).toContain('default')
+    const message = [
+      'get',
+      'managedclusterset',
+      'global',
+      '-o',
+      'jsonpath={.status.conditions[?(@.type=="ClusterSetEmpty")].message}',
+    ]
+    await eventually(
+      () => kubectl(message),
+      (text) => text === '1 ManagedClusters selected',
+    )
+  })
 })
 
 describe.skipIf(memberHubs[0]?.skip !== undefined)('a member whose agent pushes', () => {
@@ -282,7 +267,7 @@ describe.skipIf(memberHubs[0]?.skip !== undefined)('a member whose agent pushes'
       await hub[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     }
-  }, 400_000)
+  })
 })
 
 /** The process of the agent among those that the hub started. */

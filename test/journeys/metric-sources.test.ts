@@ -230,7 +230,7 @@ describe.skipIf(why !== undefined)(
         (names) => ['north', 'south', 'west'].every((name) => names.includes(name)),
         SLOW_MS,
       )
-    }, 300_000)
+    })
     afterAll(async () => {
       for (const role of running.reverse()) await role[Symbol.asyncDispose]()
       eyes?.disconnect()

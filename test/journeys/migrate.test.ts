@@ -197,7 +197,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     )
     await storeAsOriginal(hand, compilePolicy(allow, { now: Date.now() }).document as never)
     await originally()
-  }, 240_000)
+  })
   afterAll(async () => {
     for (const role of running) await role[Symbol.asyncDispose]()
     hand?.disconnect()
@@ -385,7 +385,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     expect(settings.data).toMatchObject({ REDIS_HOST: 'pulse-redis-master', ...both })
   })
 
-  it('API first, then the manager in place, members last, and back', { timeout: 400_000 }, async () => {
+  it('API first, then the manager in place, members last, and back', async () => {
     // 1. Our API in front of the original's Redis; the original's goes.
     typed.add(originalApi)
     const early = await anApi(settingsOf(originalApi))
@@ -435,7 +435,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     await eventually(early.nodes, (nodes) => nodes.length === 2, 60_000)
   })
 
-  it('members first, then the manager, the API last', { timeout: 400_000 }, async () => {
+  it('members first, then the manager, the API last', async () => {
     await hand.flushall()
     await storeAsOriginal(hand, compilePolicy(alice(), { now: Date.now() }).document as never)
     await originally()
@@ -480,7 +480,7 @@ describe.skipIf(why !== undefined)(`migrating${why === undefined ? '' : ` (not r
     await manager.kill('SIGTERM')
   })
 
-  it('the manager first, then the API, members last', { timeout: 400_000 }, async () => {
+  it('the manager first, then the API, members last', async () => {
     await hand.flushall()
     await storeAsOriginal(hand, compilePolicy(alice(), { now: Date.now() }).document as never)
     await originally()

@@ -38,7 +38,7 @@ describe('what history has nothing of', () => {
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'missing-'))
     await startHub()
-  }, 90_000)
+  })
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]()
     await rm(directory, { recursive: true, force: true })
@@ -85,5 +85,5 @@ describe('what history has nothing of', () => {
     await hub.kill('SIGKILL')
     await startHub()
     expect(await eventually(spansBefore, isNamed, 60_000)).toEqual([hole])
-  }, 290_000)
+  })
 })

@@ -44,4 +44,4 @@ it('a second manager in one data folder ends, and asked neither Redis nor the AP
   expect(await second.ended()).toBe(1)
   expect(second.stderr()).toMatch(/data\/manager is in use by process \d+ on \S+: stop that process or choose another/)
   expect(calls).toBe(0)
-}, 60_000)
+})

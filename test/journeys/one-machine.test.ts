@@ -49,10 +49,10 @@ describe.skipIf(why !== undefined)(`one machine${why === undefined ? '' : ` (not
     pods.kubectl('create', 'namespace', 'clusterpulse')
     const redis = pods.beside(MACHINE, ['redis-server', '--port', '6379', '--save', ''])
     await redis.says(/Ready to accept connections/)
-  }, 240_000)
+  })
   afterAll(() => pods?.[Symbol.asyncDispose]())
 
-  it('runs manager and api side by side, and a second manager only after the first', { timeout: 300_000 }, async () => {
+  it('runs manager and api side by side, and a second manager only after the first', async () => {
     const api = start(['api'], { API_HOST: '127.0.0.1' })
     await api.says(/on http:\/\/127\.0\.0\.1:8080/, SLOW_MS)
     const first = start(['manager'], { DATA_DIR: join(pods.empty, 'first') })

@@ -22,14 +22,14 @@ describe.skipIf(why !== undefined)(
       await manager.ready()
       fleet.startAgent()
       fleet.beginPushing()
-    }, 240_000)
+    })
     afterEach(({ task }) => {
       if (task.result?.state === 'fail')
         process.stderr.write(`the manager at "${task.name}":\n${manager?.run.stderr().slice(-8000)}\n`)
     })
     afterAll(async () => {
       await fleet?.[Symbol.asyncDispose]()
-    }, 60_000)
+    })
 
     /** Ends the manager and starts one with so many owners, who take all that is pushed, and say that it is theirs. */
     const become = async (of: number, signal: 'SIGTERM' | 'SIGKILL') => {
@@ -73,7 +73,7 @@ describe.skipIf(why !== undefined)(
       await taken(madeSoFar())
     })
 
-    it('is two after a kill, while VictoriaMetrics is away', { timeout: 240_000 }, async () => {
+    it('is two after a kill, while VictoriaMetrics is away', async () => {
       await fleet.victoria?.kill()
       const made = madeSoFar()
       await eventually(
@@ -91,23 +91,19 @@ describe.skipIf(why !== undefined)(
       expect(moved.length).toBeLessThan(fleet.clusters.length)
     })
 
-    it('is one after an orderly end, VictoriaMetrics is away still, and nobody names an owner', {
-      timeout: 240_000,
-    }, async () => {
+    it('is one after an orderly end, VictoriaMetrics is away still, and nobody names an owner', async () => {
       await become(1, 'SIGTERM')
       const seen = await fleet.client.clusters({ limit: 1000 })
       expect(seen.items.filter(({ owner }) => owner !== undefined)).toEqual([])
       expect(Object.values(await fleet.ownersInStatus()).filter((owner) => owner !== undefined)).toEqual([])
     })
 
-    it('is three again after a kill, with VictoriaMetrics back only a moment before', {
-      timeout: 240_000,
-    }, async () => {
+    it('is three again after a kill, with VictoriaMetrics back only a moment before', async () => {
       await fleet.victoria?.start()
       await become(3, 'SIGKILL')
     })
 
-    it('is killed in the middle of dividing, and divides again', { timeout: 240_000 }, async () => {
+    it('is killed in the middle of dividing, and divides again', async () => {
       await manager.run.kill('SIGKILL')
       for (const [of, patienceMs] of [
         [2, 0],
@@ -127,7 +123,7 @@ describe.skipIf(why !== undefined)(
       await become(2, 'SIGKILL')
     })
 
-    it('has every batch that it acknowledged, once, and every cluster', { timeout: 240_000 }, async () => {
+    it('has every batch that it acknowledged, once, and every cluster', async () => {
       fleet.stopPushing()
       await fleet.allSafe()
       await fleet.keptOnce()

@@ -52,7 +52,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
     agent = fleet.startAgent()
     standby = await fleet.manager({ processes: OF, leaderElect: true, env })
     fleet.beginPushing()
-  }, 240_000)
+  })
   afterEach(({ task }) => {
     if (task.result?.state === 'fail')
       process.stderr.write(`the manager at "${task.name}":\n${manager?.run.stderr().slice(-8000)}\n`)
@@ -60,9 +60,9 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
   afterAll(async () => {
     await fleet?.[Symbol.asyncDispose]()
     await nats?.[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 
-  it('shows every cluster whole, and says everywhere which process owns it', { timeout: 240_000 }, async () => {
+  it('shows every cluster whole, and says everywhere which process owns it', async () => {
     const clusters = await fleet.whole(OF)
     expect([...new Set(clusters.map(({ owner }) => owner))].sort()).toEqual(names)
     const pushed = await eventually(
@@ -149,9 +149,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
     )
   })
 
-  it('collects a MetricSource from clusters of all owners, and leaves nothing of it behind', {
-    timeout: 240_000,
-  }, async () => {
+  it('collects a MetricSource from clusters of all owners, and leaves nothing of it behind', async () => {
     const seen = [...fleet.pulled, fleet.agentCluster].sort()
     await fleet.kube.create(sources, { metadata: inHub('seen-pods'), spec: podSource })
     const type = await eventually(
@@ -214,9 +212,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
     expect(await seenBy('bob')).toEqual([])
   })
 
-  it('goes on with the clusters of the others while an owner is down, names it, and has it back with all it had', {
-    timeout: 240_000,
-  }, async () => {
+  it('goes on with the clusters of the others while an owner is down, names it, and has it back with all it had', async () => {
     const pid = (await manager.owners()).get('owner-2') ?? 0
     const others = [...fleet.pushers].filter(([name]) => ownerIn(name, OF) !== 'owner-2').map(([, pusher]) => pusher)
     expect(others).toHaveLength(2)
@@ -260,7 +256,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
     for (const name of names) expect(await isAlive(alive.get(name) ?? 0), name).toBe(true)
   })
 
-  it('writes all of it again when Redis comes back empty', { timeout: 240_000 }, async () => {
+  it('writes all of it again when Redis comes back empty', async () => {
     await fleet.redis.kill()
     await fleet.redis.start()
     await eventually(
@@ -273,9 +269,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
     await fleet.whole(OF)
   })
 
-  it('forgets a cluster whose connection goes, whoever owns it, and takes one that comes', {
-    timeout: 240_000,
-  }, async () => {
+  it('forgets a cluster whose connection goes, whoever owns it, and takes one that comes', async () => {
     const [name = ''] = fleet.pulled.filter((cluster) => ownerIn(cluster, OF) === 'owner-3')
     const object = await fleet.kube.get(connections, inHub(name))
     await fleet.kube.delete(connections, inHub(name))
@@ -293,9 +287,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
     await fleet.whole(OF)
   })
 
-  it('starts no owner where it does not lead; a killed manager takes its owners along, and the standby goes on', {
-    timeout: 300_000,
-  }, async () => {
+  it('starts no owner where it does not lead; a killed manager takes its owners along, and the standby goes on', async () => {
     expect(await standby.readiness()).toMatchObject({ status: 200 })
     expect(await standby.owners()).toEqual(new Map())
     const pids = [...(await manager.owners()).values()]
@@ -324,7 +316,7 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
     await fleet.whole(OF)
   })
 
-  it('lost nothing of all that and kept nothing twice, and ends in order', { timeout: 300_000 }, async () => {
+  it('lost nothing of all that and kept nothing twice, and ends in order', async () => {
     fleet.stopPushing()
     await fleet.allSafe()
     await fleet.keptOnce()

@@ -34,7 +34,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
   beforeAll(async () => {
     built = buildPage()
     visits = await Visits.open()
-  }, 180_000)
+  })
   afterAll(async () => {
     await visits?.[Symbol.asyncDispose]()
     built?.[Symbol.dispose]()
@@ -548,9 +548,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.locator('tbody [data-row-link]').first().waitFor()
     }
 
-    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', {
-      timeout: 240_000,
-    }, async () => {
+    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', async () => {
       const page = await visit('/access')
       const check = async (where: string) => expect(await complaintsOf(page), where).toEqual([])
       const settle = async (path: string) => {

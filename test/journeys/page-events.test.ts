@@ -107,7 +107,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       withTables(aCluster('east', now, { ageMs: 0, rounds: 2 }), ...tablesAt(now).slice(3)),
     ])
     base = await hub.gateway.start()
-  }, 300_000)
+  })
   afterAll(async () => {
     await visits?.[Symbol.asyncDispose]()
     await hub?.[Symbol.asyncDispose]()
@@ -123,7 +123,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
   const panel = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
   const reasons = (page: Page) => page.locator('tbody [data-row-link]').allInnerTexts()
 
-  it('stand in one timeline of the fleet, equal causes as one line that unfolds', { timeout: 120_000 }, async () => {
+  it('stand in one timeline of the fleet, equal causes as one line that unfolds', async () => {
     const page = await visit('/events')
     await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor()
     await page.getByRole('link', { name: 'BackOff' }).first().waitFor()
@@ -142,7 +142,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await expect.poll(() => page.url(), patient).not.toContain('line=')
   })
 
-  it('of one object stand beside it, and that there are none is said', { timeout: 120_000 }, async () => {
+  it('of one object stand beside it, and that there are none is said', async () => {
     const page = await visit(`/clusters/west/types/pods?row=${encodeURIComponent('shop/web-6f9c8d7b5-aaaaa')}`)
     const drawer = page.getByRole('dialog')
     await drawer.getByText('Back-off restarting failed container web').waitFor()
@@ -152,9 +152,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await page.getByRole('dialog').getByText('No events').waitFor()
   })
 
-  it('stand on the pages of a namespace and a workload, with their pods, one link from a pod', {
-    timeout: 120_000,
-  }, async () => {
+  it('stand on the pages of a namespace and a workload, with their pods, one link from a pod', async () => {
     const page = await visit(`/clusters/west/types/pods?row=${encodeURIComponent('shop/web-6f9c8d7b5-aaaaa')}`)
     await page.getByRole('dialog').getByRole('link', { name: 'Deployment/web' }).click()
     await page.getByRole('heading', { level: 2, name: 'web' }).waitFor()
@@ -177,9 +175,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await page.getByText('This namespace is not there').waitFor()
   })
 
-  it('come as they happen, on the timeline, beside their object and on its page, and nobody asks again', {
-    timeout: 240_000,
-  }, async () => {
+  it('come as they happen, on the timeline, beside their object and on its page, and nobody asks again', async () => {
     const now = hub.now()
     const [pods, workloads, services] = tablesAt(now)
     let count = 0
@@ -243,38 +239,35 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
   it.each([
     ['that are all here', 40],
     ['of which a part is here', 1300],
-  ])(
-    '%s are as many in the head of their page as at its foot, at every moment',
-    { timeout: 240_000 },
-    async (_, first) => {
-      const now = hub.now()
-      const happens = (count: number) =>
-        hub.put(
-          withTables(
-            aCluster('south', hub.now(), { ageMs: 0, rounds: 1 }),
-            rowsOf(
-              'kubernetes-events',
-              Array.from({ length: count }, (_, place) => ({
-                ...{ namespace: 'shop', name: `e-${place}` },
-                values: {
-                  ...{
-                    type: place % 3 === 0 ? 'Warning' : 'Normal',
-                    reason: 'Happened',
-                    object: 'Pod/web',
-                    message: 'it',
-                  },
-                  ...{ count: 1, firstAt: now, lastAt: now + place, source: 'kubelet', node: 'n-0' },
+  ])('%s are as many in the head of their page as at its foot, at every moment', async (_, first) => {
+    const now = hub.now()
+    const happens = (count: number) =>
+      hub.put(
+        withTables(
+          aCluster('south', hub.now(), { ageMs: 0, rounds: 1 }),
+          rowsOf(
+            'kubernetes-events',
+            Array.from({ length: count }, (_, place) => ({
+              ...{ namespace: 'shop', name: `e-${place}` },
+              values: {
+                ...{
+                  type: place % 3 === 0 ? 'Warning' : 'Normal',
+                  reason: 'Happened',
+                  object: 'Pod/web',
+                  message: 'it',
                 },
-              })),
-            ),
+                ...{ count: 1, firstAt: now, lastAt: now + place, source: 'kubelet', node: 'n-0' },
+              },
+            })),
           ),
-        )
-      await happens(first)
-      const page = await visit('/types/kubernetes-events')
-      const foot = page.locator('.count [role=status]')
-      await expect.poll(() => foot.innerText(), patient).toMatch(/^\d[\d,]+ rows$/)
-      // Whatever is drawn, in whichever frame.
-      await page.evaluate(`window.differing = []
+        ),
+      )
+    await happens(first)
+    const page = await visit('/types/kubernetes-events')
+    const foot = page.locator('.count [role=status]')
+    await expect.poll(() => foot.innerText(), patient).toMatch(/^\d[\d,]+ rows$/)
+    // Whatever is drawn, in whichever frame.
+    await page.evaluate(`window.differing = []
       const look = () => {
         const rows = [...document.querySelectorAll('.status-line > span, .count [role=status]')]
           .map((one) => one.textContent).filter((text) => /^[\\d,]+ rows?$/.test(text))
@@ -285,28 +278,27 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       }
       look()
       new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true })`)
-      const before = await foot.innerText()
-      for (let more = 1; more <= 12; more++) {
-        await happens(first + more)
-        await page.waitForTimeout(300)
-      }
-      await expect.poll(() => foot.innerText(), patient).not.toBe(before)
-      expect(await page.evaluate<string[]>('window.differing')).toEqual([])
-      await page.getByLabel('Group').selectOption('reason')
-      await page.locator('.row-groups').waitFor()
-      for (let more = 13; more <= 16; more++) {
-        await happens(first + more)
-        await page.waitForTimeout(700)
-      }
-      const numbers = await page.evaluate<string[]>(
-        `[...document.querySelectorAll('.status-line > span, .count [role=status]')].map((one) => one.textContent).filter((text) => /^[\\d,]+ rows$/.test(text))`,
-      )
-      expect(numbers).toHaveLength(2)
-      expect(new Set(numbers).size).toBe(1)
-    },
-  )
+    const before = await foot.innerText()
+    for (let more = 1; more <= 12; more++) {
+      await happens(first + more)
+      await page.waitForTimeout(300)
+    }
+    await expect.poll(() => foot.innerText(), patient).not.toBe(before)
+    expect(await page.evaluate<string[]>('window.differing')).toEqual([])
+    await page.getByLabel('Group').selectOption('reason')
+    await page.locator('.row-groups').waitFor()
+    for (let more = 13; more <= 16; more++) {
+      await happens(first + more)
+      await page.waitForTimeout(700)
+    }
+    const numbers = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.status-line > span, .count [role=status]')].map((one) => one.textContent).filter((text) => /^[\\d,]+ rows$/.test(text))`,
+    )
+    expect(numbers).toHaveLength(2)
+    expect(new Set(numbers).size).toBe(1)
+  })
 
-  it('are those of what a person may see', { timeout: 120_000 }, async () => {
+  it('are those of what a person may see', async () => {
     hub.gateway.visitor = { username: 'alice', email: '', groups: [] }
     const page = await visit('/events')
     await page.getByRole('link', { name: 'Scheduled' }).waitFor()
@@ -314,7 +306,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     expect(await page.getByText('web-6f9c8d7b5').count()).toBe(0)
   })
 
-  it('give axe nothing to complain of, and fit 360 px', { timeout: 240_000 }, async () => {
+  it('give axe nothing to complain of, and fit 360 px', async () => {
     const page = await visit('/events')
     for (const path of [
       '/events',

@@ -74,7 +74,7 @@ describe.skipIf(noBrowser !== undefined).each([
     // A browser that a test drives puts these headers into what a page asks for, and not into what a worker does.
     await page.addInitScript('delete window.SharedWorker')
     await begin()
-  }, 180_000)
+  })
   /** A hub, in the place of the one before, and the page on it. */
   const begin = async () => {
     await serving?.[Symbol.asyncDispose]()

@@ -85,7 +85,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     shared.goTo(began)
     await shared.fill(pastFleet(began))
     sharedBase = await shared.gateway.start()
-  }, 180_000)
+  })
   afterAll(async () => {
     await visits?.[Symbol.asyncDispose]()
     await shared?.[Symbol.asyncDispose]()
@@ -444,7 +444,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.mouse.move(x, y)
       await page.getByText('held while you read, 30 s at most').waitFor()
       const before = asked().length
-      await expect.poll(() => asked().length, { timeout: 60_000 }).toBeGreaterThan(before + 3)
+      await expect.poll(() => asked().length).toBeGreaterThan(before + 3)
       await page.getByText('every 1 s').waitFor()
       // The crosshair is still there.
       await shown(page.locator('.readout')).toMatch(/ago/)
@@ -755,9 +755,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await expect.poll(() => page.locator('.skeleton:visible, .skeleton-line:visible').count(), patient).toBe(0)
     }
 
-    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', {
-      timeout: 240_000,
-    }, async () => {
+    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', async () => {
       const page = await visit('/')
       const check = async (where: string) => expect(await complaintsOf(page), where).toEqual([])
       for (const path of paths) {

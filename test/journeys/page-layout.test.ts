@@ -32,7 +32,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
     const ports = ['--port', '0', '--control-plane-port', '0', '--ingester-port', '0']
     hub = clusterpulse(['up', '--demo', '--data-dir', folder, ...ports])
     before = await pageBefore((await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/, 120_000))[1] ?? '', built.root)
-  }, 240_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await before?.[Symbol.asyncDispose]()
@@ -74,9 +74,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
       .map((box) => location.pathname + ': ' + (box.scrollWidth - box.clientWidth) + ' px, ' +
         box.querySelectorAll('thead th').length + ' columns')`)
     // A shadow says that more follows, and is drawn nowhere else.
-    await expect
-      .poll(() => page.locator('.table-scroll:not([data-fits])').count(), { timeout: 60_000 })
-      .toBe(wide.length)
+    await expect.poll(() => page.locator('.table-scroll:not([data-fits])').count()).toBe(wide.length)
     return wide
   }
 
@@ -150,7 +148,7 @@ describe.skipIf(noBrowser !== undefined)(suite, { timeout: 300_000 }, () => {
     const [head] = await file('/types')
     expect(head?.slice(0, 2).map((name) => name.replace('\uFEFF', ''))).toEqual(['Type', 'Name'])
     const builtIn = async () => (await file('/types')).filter((row) => row.at(-1) === 'built in').length
-    await expect.poll(builtIn, { timeout: 60_000 }).toBeGreaterThan(5)
+    await expect.poll(builtIn).toBeGreaterThan(5)
     await page.context().close()
   })
 

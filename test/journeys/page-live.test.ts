@@ -22,7 +22,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
   beforeAll(async () => {
     built = buildPage()
     visits = await Visits.open()
-  }, 180_000)
+  })
   afterAll(async () => {
     await visits?.[Symbol.asyncDispose]()
     built?.[Symbol.dispose]()

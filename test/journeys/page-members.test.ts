@@ -29,7 +29,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
   let base: string
   beforeAll(() => {
     built = buildPage()
-  }, 180_000)
+  })
   beforeAll(async () => {
     visits = await Visits.open()
   })
@@ -258,7 +258,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await dialog(hers).getByRole('button', { name: 'Deny edge-8' }).click()
       await shown(dialog(hers).getByRole('alert')).toMatch(/alice may not deny edge-8; lacking[\s\S]*rights_missing/)
       expect(members.served.requests.requests().map(({ cluster }) => cluster)).toEqual(['edge-8'])
-    }, 300_000)
+    })
   })
 
   it('cuts no word of a state, of where one is or of a button, and has the words of a row on one line', async () => {

@@ -45,7 +45,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     for (const round of [...large.rounds, ...rounds]) await hub.put({ ...large, rounds: [round] })
     base = await hub.gateway.start()
     page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
-  }, 180_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await hub?.[Symbol.asyncDispose]()
@@ -151,7 +151,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await page.getByText('100,000 rows', { exact: true }).waitFor()
     const shown = page.locator('tr[data-index="0"]')
     await page.getByRole('button', { name: 'CPU', exact: true }).click()
-    await expect.poll(() => shown.innerText(), { timeout: 30_000 }).toContain('100 %')
+    await expect.poll(() => shown.innerText()).toContain('100 %')
   })
 })
 

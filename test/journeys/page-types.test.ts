@@ -54,7 +54,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     began = shared.now()
     await shared.fill(withDeclared(demoFleet(began), began))
     sharedBase = await shared.gateway.start()
-  }, 180_000)
+  })
   afterAll(async () => {
     await visits?.[Symbol.asyncDispose]()
     await shared?.[Symbol.asyncDispose]()
@@ -530,7 +530,6 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
 
   // What is before and after it shows each of these of a hub in this process.
   it('shows what a real hub collects: rows, numbers, their past, and a declaration tried on a cluster', {
-    timeout: 180_000,
     tags: ['again'],
   }, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'clusterpulse-types-'))
@@ -543,11 +542,11 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     base = before.address
     const page = await visit('/types')
     await live(page)
-    await expect.poll(() => rowNames(page), { timeout: 60_000 }).toContain('deployment')
+    await expect.poll(() => rowNames(page)).toContain('deployment')
     await page.locator('tbody').getByRole('link', { name: 'deployment', exact: true }).click()
-    await expect.poll(() => tile(page, 'Total deployments').innerText(), { timeout: 60_000 }).toMatch(/^\d+$/)
+    await expect.poll(() => tile(page, 'Total deployments').innerText()).toMatch(/^\d+$/)
     await page.getByRole('link', { name: 'Production East' }).click({ timeout: 60_000 })
-    await expect.poll(() => rowNames(page), { timeout: 60_000 }).not.toHaveLength(0)
+    await expect.poll(() => rowNames(page)).not.toHaveLength(0)
     const all = await tile(page, 'Total deployments').innerText()
     await count(page, `${all} rows`)
 
@@ -677,9 +676,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByText(/there is no field or computed value capacty/).waitFor()
     }
 
-    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', {
-      timeout: 240_000,
-    }, async () => {
+    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', async () => {
       const page = await visit('/types')
       const check = async (where: string) => {
         expect(await complaintsOf(page), where).toEqual([])

@@ -22,7 +22,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
   beforeAll(async () => {
     built = buildPage()
     visits = await Visits.open()
-  }, 180_000)
+  })
   afterAll(async () => {
     await visits?.[Symbol.asyncDispose]()
     built?.[Symbol.dispose]()
@@ -515,9 +515,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await shown(line('here')).toMatch(/as of .* ago/)
     })
 
-    it('breaks no word of an address, an image or a label in two, however little room there is', {
-      timeout: 120_000,
-    }, async () => {
+    it('breaks no word of an address, an image or a label in two, however little room there is', async () => {
       const name = 'prod-eu-west-1-customers-000123'
       const endpoint = `https://api.${name}.example:6443`
       const labels = { 'topology.example.com/customer-segment': 'customers-of-the-first-kind.europe', site: 'paris' }
@@ -925,9 +923,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       '/guide/reference/settings',
     ]
 
-    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', {
-      timeout: 240_000,
-    }, async () => {
+    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', async () => {
       const page = await visit('/')
       const check = async (where: string) => expect(await complaintsOf(page), where).toEqual([])
       for (const path of paths) {

@@ -165,7 +165,7 @@ describe.skipIf(noBrowser !== undefined)('a policy by set of clusters', () => {
     await seesOnly('west', 'east')
     // What is told from now on is of west alone.
     const after = stream.events.length
-    await expect.poll(() => stream.events.length, { timeout: 60_000 }).toBeGreaterThan(after + 2)
+    await expect.poll(() => stream.events.length).toBeGreaterThan(after + 2)
     expect(said(after).filter((data) => data.includes('east'))).toEqual([])
   }, 600_000)
 })

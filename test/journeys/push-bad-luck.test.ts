@@ -183,7 +183,7 @@ describe.skipIf(why !== undefined)(`push in bad luck${why === undefined ? '' : `
     })
     address = (await api.says(/on (http:\/\/127\.0\.0\.1:\d+)/, SLOW_MS))[1] ?? ''
     client = createClient({ baseUrl: address })
-  }, 180_000)
+  })
   afterEach(({ task }) => {
     proxy.be('pass')
     if (task.result?.state === 'fail')
@@ -201,46 +201,38 @@ describe.skipIf(why !== undefined)(`push in bad luck${why === undefined ? '' : `
     await rm(folder, { recursive: true, force: true })
   })
 
-  it.skipIf(notHere !== '')(
-    `an agent whose disk is full goes on, says so, heals, and delivers${notHere}`,
-    {
-      timeout: 240_000,
-    },
-    async () => {
-      const disk = agentDisk as SmallDisk
-      const agent = start(['agent'], agentEnv('small', disk.path))
-      const says = (promise: (health: Awaited<ReturnType<typeof healthOf>>) => boolean) =>
-        eventually(() => healthOf(agent), promise, SLOW_MS)
-      await says(({ bufferedBatches }) => bufferedBatches >= 2)
-      disk.fill()
-      const { buffer } = await says(({ status }) => status === 'degraded')
-      expect(buffer).toMatch(/space|full/)
-      const { bufferedBatches: then } = await healthOf(agent)
-      await says(({ bufferedBatches }) => bufferedBatches >= then + 2)
-      disk.empty()
-      await says(({ status }) => status === 'ok')
+  it.skipIf(notHere !== '')(`an agent whose disk is full goes on, says so, heals, and delivers${notHere}`, async () => {
+    const disk = agentDisk as SmallDisk
+    const agent = start(['agent'], agentEnv('small', disk.path))
+    const says = (promise: (health: Awaited<ReturnType<typeof healthOf>>) => boolean) =>
+      eventually(() => healthOf(agent), promise, SLOW_MS)
+    await says(({ bufferedBatches }) => bufferedBatches >= 2)
+    disk.fill()
+    const { buffer } = await says(({ status }) => status === 'degraded')
+    expect(buffer).toMatch(/space|full/)
+    const { bufferedBatches: then } = await healthOf(agent)
+    await says(({ bufferedBatches }) => bufferedBatches >= then + 2)
+    disk.empty()
+    await says(({ status }) => status === 'ok')
 
-      // The hub comes only now: everything that was collected meanwhile is for it.
-      await declare('small')
-      startManager()
-      await whenReady()
-      await says(({ hub, bufferedBatches }) => hub === 'connected' && bufferedBatches === 0)
-      const { lostBatches } = await healthOf(agent)
-      expect(lostBatches).toBe(0)
-      const found = await eventually(
-        () => samplesOf('small', 'clusterpulse_cluster_nodes_total'),
-        (samples) => samples.length > then + 2,
-        SLOW_MS,
-      )
-      const times = found.map(({ at }) => at).sort((a, b) => a - b)
-      expect(new Set(times).size).toBe(times.length)
-      expect(await agent.kill('SIGTERM'), agent.stderr()).toBe(0)
-    },
-  )
+    // The hub comes only now: everything that was collected meanwhile is for it.
+    await declare('small')
+    startManager()
+    await whenReady()
+    await says(({ hub, bufferedBatches }) => hub === 'connected' && bufferedBatches === 0)
+    const { lostBatches } = await healthOf(agent)
+    expect(lostBatches).toBe(0)
+    const found = await eventually(
+      () => samplesOf('small', 'clusterpulse_cluster_nodes_total'),
+      (samples) => samples.length > then + 2,
+      SLOW_MS,
+    )
+    const times = found.map(({ at }) => at).sort((a, b) => a - b)
+    expect(new Set(times).size).toBe(times.length)
+    expect(await agent.kill('SIGTERM'), agent.stderr()).toBe(0)
+  })
 
-  it('acknowledges while VictoriaMetrics refuses, is busy, hangs or is killed; all is there once afterwards', {
-    timeout: 240_000,
-  }, async () => {
+  it('acknowledges while VictoriaMetrics refuses, is busy, hangs or is killed; all is there once afterwards', async () => {
     const pusher = await pusherOf('steady')
     pusher.push(3)
     await safe(pusher)
@@ -302,9 +294,6 @@ describe.skipIf(why !== undefined)(`push in bad luck${why === undefined ? '' : `
 
   it.skipIf(notHere !== '')(
     `holds agents back while its own disk is full, says so, and loses nothing${notHere}`,
-    {
-      timeout: 240_000,
-    },
     async () => {
       const disk = hubDisk as SmallDisk
       const pusher = await pusherOf('patient')
@@ -321,9 +310,7 @@ describe.skipIf(why !== undefined)(`push in bad luck${why === undefined ? '' : `
     },
   )
 
-  it('is killed between writing and acknowledging, again and again, and has everything once', {
-    timeout: 240_000,
-  }, async () => {
+  it('is killed between writing and acknowledging, again and again, and has everything once', async () => {
     const pusher = await pusherOf('survivor')
     for (let cycle = 0; cycle < 5; cycle++) {
       await connected(pusher)

@@ -86,7 +86,7 @@ describe.skipIf(why !== undefined)(`registries on Kubernetes${why === undefined 
     })
     running.push(api)
     address = (await api.says(/on (http:\/\/127\.0\.0\.1:\d+)/, SLOW_MS))[1] ?? ''
-  }, 180_000)
+  })
   afterAll(async () => {
     for (const role of running.reverse()) await role[Symbol.asyncDispose]()
     eyes?.disconnect()

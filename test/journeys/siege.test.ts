@@ -10,9 +10,7 @@ const WHEN_BUSY = { ms: 2_000, times: 5 }
 const PAUSE_MS = 25
 
 // The short form of `npm run soak siege`.
-it('serves agents, health and page while a crowd is at every door, a fifth later than in calm or two pauses of the collector', {
-  timeout: 240_000,
-}, async () => {
+it('serves agents, health and page while a crowd is at every door, a fifth later than in calm or two pauses of the collector', async () => {
   await using siege = await Siege.open({ agents: 5, hanging: 30 })
   await siege.measure(3) // warm
   const [calm, under]: [Waits[], Waits[]] = [[], []]

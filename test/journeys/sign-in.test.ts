@@ -114,14 +114,14 @@ describe.skipIf(why !== undefined)(`signing in${why === undefined ? '' : ` (not 
     const east = JSON.parse(pods.kubectl('-n', 'clusterpulse', 'get', 'clusterconnection', 'east', '-o', 'json'))
     pods.apply(JSON.stringify({ ...east, metadata: { name: 'west', namespace: 'clusterpulse' }, status: undefined }))
     pods.follow(GUIDE, section('### Who sees what, and programs'))
-  }, 400_000)
+  })
   afterAll(async () => {
     for (const context of contexts) await context.close()
     await browser?.close()
     await edge?.[Symbol.asyncDispose]()
     await provider?.[Symbol.asyncDispose]()
     await pods?.[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 
   async function aBrowser(): Promise<BrowserContext> {
     const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 } })
@@ -169,9 +169,7 @@ describe.skipIf(why !== undefined)(`signing in${why === undefined ? '' : ` (not 
   ]
   const withToken = (token: string) => ({ Authorization: `Bearer ${token.trim()}` })
 
-  it('on the page at an OpenID provider shows what the policy allows, with groups of OpenShift, until people sign out', {
-    timeout: 300_000,
-  }, async () => {
+  it('on the page at an OpenID provider shows what the policy allows, with groups of OpenShift, until people sign out', async () => {
     const api = pods.start(which('clusterpulse-api', 13), IMAGE)
     await serves(api)
     edge.target = { host: pods.address(13), port: 8080 }
@@ -224,9 +222,7 @@ describe.skipIf(why !== undefined)(`signing in${why === undefined ? '' : ` (not 
     expect((await ask('/api/v2/clusters', withToken(forOthers))).status).toBe(401)
   })
 
-  it('through oauth2-proxy shows what the policy allows, and nothing to who only says so', {
-    timeout: 400_000,
-  }, async () => {
+  it('through oauth2-proxy shows what the policy allows, and nothing to who only says so', async () => {
     pods.follow(GUIDE, section('### oauth2-proxy signs people in'))
     const api = pods.start(which('clusterpulse-api', 14, 'api'), IMAGE)
     await serves(api)

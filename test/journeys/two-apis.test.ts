@@ -120,7 +120,6 @@ async function withTwoApis(story: (hub: Hub) => Promise<void>): Promise<void> {
 
 it.skipIf(redisMissing !== undefined)(
   `two api processes show a pod as it comes, over a killed api, a Redis that lost all, and a killed manager${redisMissing ? ` (not run: ${redisMissing})` : ''}`,
-  { timeout: 300_000 },
   () =>
     withTwoApis(async ({ redis, members, member, ports, running, manages, answers, podsOf }) => {
       let pods = members.world(member).pods.size
@@ -171,7 +170,6 @@ const missing = redisMissing ?? noBrowser
 
 it.skipIf(missing !== undefined)(
   `a page goes on by difference on the other api when its own is killed${missing ? ` (not run: ${missing})` : ''}`,
-  { timeout: 300_000 },
   () =>
     withTwoApis(async ({ members, member, ports, running, podsOf }) => {
       await using way = await Way.open(ports.one)

@@ -69,7 +69,7 @@ describe('access to a hub that is one process', () => {
     )
     address = (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/))[1] ?? ''
     kube = createKubeClient(await accessForContext(await loadKubeconfig([join(folder, 'data', 'kubeconfig')])))
-  }, 180_000)
+  })
   afterAll(async () => {
     await kube?.[Symbol.asyncDispose]()
     // Asked, not killed: the agent it started ends with it and writes no more.

@@ -16,7 +16,7 @@ beforeAll(async () => {
   hub = clusterpulse(['up', '--demo', '--data-dir', folder, '--port', '0', '--control-plane-port', '0'])
   address = (await hub.says(/on (http:\/\/127\.0\.0\.1:\d+)/))[1] ?? ''
   client = createClient({ baseUrl: address })
-}, 120_000)
+})
 afterAll(async () => {
   await hub?.[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
@@ -55,7 +55,7 @@ describe('what nodes and pods use', () => {
     const seen = onCluster(east, 'prod-east')
     expect(seen?.aggregations?.cpuUsed).toEqual(expect.any(Number))
     for (const { values } of east.items) expect(Number(values.memoryUsed)).toBeGreaterThan(0)
-  }, 150_000)
+  })
 
   it('is shown with nodes, within what they have', async () => {
     const page = await eventually(
@@ -70,7 +70,7 @@ describe('what nodes and pods use', () => {
       expect(Number(values.diskUsed)).toBeLessThan(Number(values.diskCapacity))
       expect(Number(values.cpuUsed)).toBeLessThan(Number(values.cpuCapacity))
     }
-  }, 90_000)
+  })
 
   it('is told to be absent where no metrics server runs, by the agent of that cluster', async () => {
     let pushedAt: number | undefined
@@ -88,7 +88,7 @@ describe('what nodes and pods use', () => {
     expect(seen?.measured).toMatchObject({ outcome: 'absent', freshness: null })
     expect(seen?.part.freshness?.source).toBe('push')
     expect(page?.items.map(({ values }) => values.cpuUsed)).toEqual(page?.items.map(() => null))
-  }, 150_000)
+  })
 
   it('is read every few seconds while somebody looks, and with the rounds when nobody does', async () => {
     const measuredAt = async (name: string) => {
@@ -112,7 +112,7 @@ describe('what nodes and pods use', () => {
     const again = (await client.type('pods')).clusters.find(({ cluster }) => cluster === 'prod-east')
     const passed = (again?.measured?.freshness?.observedAt ?? 0) - looked
     expect(passed === 0 || passed > 15_000).toBe(true)
-  }, 240_000)
+  })
 
   it('is printed by the command line', async () => {
     const top = { what: 'nodes', sort: 'memory', count: 3 } as const

@@ -98,14 +98,14 @@ describe.skipIf(why !== undefined)(
         await allow('works', 'create', 'manifestworks.work.open-cluster-management.io')
         await kubectl(['create', '-f', '-'], aCluster('west'))
       }
-    }, 180_000)
+    })
     afterAll(async () => {
       await real?.[Symbol.asyncDispose]()
       await embedded?.[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     })
 
-    it('refuses there what the embedded API refuses, in the same words', { timeout: 120_000 }, async () => {
+    it('refuses there what the embedded API refuses, in the same words', async () => {
       const [here, there] = both()
       for (const [what, { args, object }] of refused) {
         const said = (kubectl: typeof here) =>
@@ -119,7 +119,7 @@ describe.skipIf(why !== undefined)(
       }
     })
 
-    it('completes there what the embedded API completes', { timeout: 60_000 }, async () => {
+    it('completes there what the embedded API completes', async () => {
       const path = `jsonpath={.metadata.labels.${SET.replaceAll('.', '\\.')}} {.spec.taints[0].timeAdded}`
       const made = await Promise.all(
         both().map(async (kubectl) => {
@@ -130,7 +130,7 @@ describe.skipIf(why !== undefined)(
       for (const text of made) expect(text).toMatch(/^default 20\d\d-.*Z$/)
     })
 
-    it('has in both trails who approved and accepted, and what a member wrote', { timeout: 120_000 }, async () => {
+    it('has in both trails who approved and accepted, and what a member wrote', async () => {
       const agent = ['--as=system:open-cluster-management:west:a', '--as-group=system:open-cluster-management:west']
       const { pem } = await aRequest(subjectOfMember('west', 'a'))
       const labels = { 'open-cluster-management.io/cluster-name': 'west' }
@@ -190,9 +190,7 @@ describe.skipIf(why !== undefined)(
       })
     })
 
-    it('takes so many requests of a member and no more, on both, and none for another cluster', {
-      timeout: 120_000,
-    }, async () => {
+    it('takes so many requests of a member and no more, on both, and none for another cluster', async () => {
       const as = ['--as=system:open-cluster-management:west:a', '--as-group=system:open-cluster-management:west']
       // For another agent of its cluster: a person is to decide.
       const { pem } = await aRequest(subjectOfMember('west', 'b'))
@@ -216,7 +214,7 @@ describe.skipIf(why !== undefined)(
       }
     })
 
-    it('answers its API server alone, by a word that no manifest has', { timeout: 60_000 }, async () => {
+    it('answers its API server alone, by a word that no manifest has', async () => {
       const [, kubectl] = both()
       const path = 'jsonpath={.webhooks[?(@.name=="audit.clusterpulse.io")].clientConfig.service.path}'
       const told =
@@ -236,9 +234,7 @@ describe.skipIf(why !== undefined)(
       expect(await statusOf(url)).toBe(400)
     })
 
-    it('is asked through its Service, by the name of that in its certificate and by the CA in each webhook', {
-      timeout: 60_000,
-    }, async () => {
+    it('is asked through its Service, by the name of that in its certificate and by the CA in each webhook', async () => {
       const [, kubectl] = both()
       const configurations = ['mutatingwebhookconfiguration', 'validatingwebhookconfiguration'].map(async (kind) => {
         const { webhooks } = JSON.parse((await kubectl?.(['get', kind, 'clusterpulse-members', '-o', 'json'])) ?? '{}')
@@ -265,7 +261,7 @@ describe.skipIf(why !== undefined)(
       }
     })
 
-    it('stays as it is when its manifest is applied again, in both ways to apply', { timeout: 60_000 }, async () => {
+    it('stays as it is when its manifest is applied again, in both ways to apply', async () => {
       const [, kubectl] = both()
       const kinds = 'mutatingwebhookconfiguration,validatingwebhookconfiguration'
       const ask = () => kubectl?.(['get', kinds, '-o', 'jsonpath={.items[*].webhooks[*].clientConfig}'])
@@ -276,7 +272,7 @@ describe.skipIf(why !== undefined)(
       expect(before).toContain('/audit/')
     })
 
-    it('goes on when somebody takes its CA out of the configuration', { timeout: 120_000 }, async () => {
+    it('goes on when somebody takes its CA out of the configuration', async () => {
       const [, kubectl] = both()
       const patch = '[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":""}]'
       const bundle = () =>
@@ -293,14 +289,14 @@ describe.skipIf(why !== undefined)(
       const stored = ['-o', 'jsonpath={.webhooks[0].clientConfig.caBundle}']
       const named = ['validatingwebhookconfiguration', 'clusterpulse-members']
       expect(await kubectl?.(['patch', ...named, '--type=json', '-p', patch, ...stored])).toBe('')
-      await expect.poll(bundle, { timeout: 60_000 }).toBe(before)
+      await expect.poll(bundle).toBe(before)
       await eventually(
         async () => (await kubectl?.(['create', '--dry-run=server', '-f', '-'], aCluster('south'))) ?? '',
         (said) => said.includes('created'),
       )
     })
 
-    it('lets nobody change members while no manager runs, but the hub itself', { timeout: 120_000 }, async () => {
+    it('lets nobody change members while no manager runs, but the hub itself', async () => {
       const [, kubectl] = both()
       await real.killManager()
       const label = (as: readonly string[]) =>

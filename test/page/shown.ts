@@ -1,8 +1,9 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { slowness } from '../../src/platform/runtime/testing/slowness.ts'
 
 /** What a page comes to say by itself takes its time on a busy machine. */
-export const patient = { timeout: 20_000 }
+export const patient = { timeout: 20_000 * slowness }
 
 /** The words on the page's main part, or there, as soon as they are as expected. Read once, a page may still be loading. */
 export const shown = (where: Page | Locator, message?: string) =>

@@ -127,7 +127,6 @@ describe('the program of the agent', () => {
       expect(said()).not.toContain('very-secret')
       expect(hub.received).toHaveLength(1)
     },
-    40_000,
   )
 
   it('ends its first round in peace where a plan with another limit comes in the midst of it', async () => {
@@ -172,12 +171,12 @@ describe('the program of the agent', () => {
       child.kill('SIGTERM')
     }
     expect(await closed).toEqual([0, null])
-  }, 60_000)
+  })
 
   it('refuses to start without a way into a cluster, in one sentence', async () => {
     const { child, said } = start({ KUBECONFIG: join(directory, 'nothing-here') })
     expect(await once(child, 'close')).toEqual([1, null])
     expect(said()).toMatch(/nothing-here/)
     expect(said()).not.toMatch(/ at .*\.mjs:/)
-  }, 20_000)
+  })
 })

@@ -60,7 +60,7 @@ async function aFleet() {
   return { world, server: await world.server.start(), [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() }
 }
 
-const soon = <T>(read: () => T) => expect.poll(read, { timeout: 15_000 })
+const soon = <T>(read: () => T) => expect.poll(read)
 
 describe('clusterpulse get -w follows the stream', () => {
   it('of clusters: those that come, turn ill, and go', async () => {

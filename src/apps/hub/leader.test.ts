@@ -73,7 +73,7 @@ describe('what one process at a time may hold', () => {
     await vi.waitFor(() => expect(one.leads.fault()).toBeUndefined(), 10_000)
     expect(one.did.slice(-2)).toEqual(['first started', 'second started'])
     await one.part.stop()
-  }, 30_000)
+  })
 
   it('is opened like everything else where nobody else may want to lead', () => {
     const parts: readonly Part[] = []

@@ -69,7 +69,7 @@ it('the CA in the data folder is kept while the hub runs; one that a start makes
   writeFileSync(join(dataDir, 'control-plane', 'admin.token'), '')
   await first.keeping.start(new AbortController().signal)
   rmSync(folder, { recursive: true })
-  await expect.poll(() => readdirSync(folder), { timeout: 20_000 }).toHaveLength(2)
+  await expect.poll(() => readdirSync(folder)).toHaveLength(2)
   await first.keeping.stop()
   const again = start()
   await again.open(sealer)

@@ -129,7 +129,7 @@ describe.skipIf(missing !== undefined && process.env.CI_REQUIRE_ALL !== '1')(
         expect(await conditionsOfCrd()).toEqual(expect.arrayContaining(['Established True', 'NamesAccepted True']))
         await kube.listAll(resource)
       }, 20_000)
-    }, 90_000)
+    })
     afterAll(async () => {
       await kube?.[Symbol.asyncDispose]()
       await server?.stop()

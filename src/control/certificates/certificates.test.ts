@@ -95,7 +95,7 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
       const parts = { hub: kube, namespace: NAMESPACE, authority, signers, onSigned, onAct, logger: silentLogger }
       manager = new Manager({ controllers: certificateReconcilers(parts), logger: silentLogger })
       await manager.start()
-    }, 90_000)
+    })
     afterAll(async () => {
       await manager?.stop()
       await kube?.[Symbol.asyncDispose]()
@@ -215,7 +215,7 @@ describe.each(hubs)('certificates of members on $name', ({ skip, signers, start 
       const serials = new Set<string>()
       for (const name of names) serials.add((await certificateOf(name)).serialNumber)
       expect(serials.size).toBe(100)
-    }, 60_000)
+    })
 
     it('by one CA, where it is kept in a Secret that several hubs share', async () => {
       const open = () => Authority.open({ store: secretStore(kube, { namespace: NAMESPACE, name: 'hub-authority' }) })
@@ -467,5 +467,5 @@ describe.skipIf(noKubectl)('kubectl', () => {
       await hub.stop()
       rmSync(dir, { recursive: true, force: true })
     }
-  }, 120_000)
+  })
 })

@@ -15,7 +15,7 @@ beforeAll(async () => {
   const client = createKubeClient({ server: listener.url, ca: listener.caPem, verifyTls: true, credentials })
   kube = client
   close.push(client, listener, server)
-}, 60_000)
+})
 afterAll(async () => {
   for (const one of close) await one[Symbol.asyncDispose]()
 })

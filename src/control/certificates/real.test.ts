@@ -81,7 +81,7 @@ describe.skipIf(missing)(`signing beside Kubernetes’ own controller${missing ?
   let sides: Side[] = []
   beforeAll(async () => {
     sides = [await ours(), await theirs()]
-  }, 120_000)
+  })
   afterAll(() => Promise.all(sides.map((side) => side.stop())))
 
   let count = 0

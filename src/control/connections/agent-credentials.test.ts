@@ -30,7 +30,7 @@ for (const { title, skip, open } of apis) {
     beforeAll(async () => {
       api = await open()
       kube = api.kube
-    }, 90_000)
+    })
     afterEach(async () => {
       for (const credentials of opened.splice(0)) await credentials[Symbol.asyncDispose]()
     })

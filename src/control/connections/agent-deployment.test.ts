@@ -56,7 +56,7 @@ for (const { title, skip, open } of apis) {
       kube = api.kube
       credentials = new AgentCredentials({ hub: kube, namespace: HUB_NAMESPACE })
       await credentials.start()
-    }, 90_000)
+    })
     afterAll(async () => {
       await credentials?.[Symbol.asyncDispose]()
       await api?.[Symbol.asyncDispose]()

@@ -154,7 +154,7 @@ describe('credentials that are held', () => {
 })
 
 describe.each(apis)('credentials at $title', ({ skip, open }) => {
-  it.skipIf(skip)('move with their cluster when who may write the Secret says so', { timeout: 60_000 }, async () => {
+  it.skipIf(skip)('move with their cluster when who may write the Secret says so', async () => {
     await using api = await open()
     await using world = await aWorld({ hub: api.kube })
     const hubWorld: World = { ...world, hub: api.kube }

@@ -47,7 +47,7 @@ it('a finalizer that cannot be taken off does not make the hub read the cluster 
     },
   })
   await collectsOnce(world, meek)
-}, 60_000)
+})
 
 const why = process.env.CI_REQUIRE_ALL === '1' ? undefined : noRealApiServer()
 it.skipIf(why !== undefined)(
@@ -86,5 +86,4 @@ it.skipIf(why !== undefined)(
       await rm(folder, { recursive: true, force: true })
     }
   },
-  120_000,
 )

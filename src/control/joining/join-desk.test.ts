@@ -35,7 +35,7 @@ let aheadMs = 0
 beforeAll(async () => {
   const clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep }
   hub = await aJoiningHub({ clock })
-}, 60_000)
+})
 afterEach(() => {
   aheadMs = 0
 })
@@ -673,7 +673,7 @@ describe('the desk of a hub', () => {
     expect((await wait('10.0.0.2')).kind).toBe('pending')
     expect(await wait('10.0.0.3')).toEqual(over('join_busy', /too many/))
     stop.abort()
-  }, 30_000)
+  })
 })
 
 describe('the certificate of a member', () => {
@@ -753,7 +753,7 @@ describe('the certificate of a member', () => {
     }
     expect(await told(hub, renewal(member).asked)).toEqual([over('join_busy', /30 requests .* within an hour/)])
     expect(await requestsOf(member.name)).toHaveLength(30)
-  }, 60_000)
+  })
 
   /** Sets the clock of the hub to so long after the end of the certificate. */
   const isPast = ({ certificate }: { certificate: string }, ms: number) => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
   hub = await aJoiningHub()
   index = new RequestIndex({ hub: hub.kube, logger: silentLogger, clock: systemClock })
   index.start()
-}, 60_000)
+})
 afterAll(async () => {
   await index?.[Symbol.asyncDispose]()
   await hub?.[Symbol.asyncDispose]()

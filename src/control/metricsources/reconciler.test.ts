@@ -67,7 +67,7 @@ for (const { title, skip, open } of hubs) {
     const managers: Manager[] = []
     beforeAll(async () => {
       hub = await open()
-    }, 60_000)
+    })
     afterAll(() => hub?.[Symbol.asyncDispose]())
     afterEach(async () => {
       for (const manager of managers.splice(0)) await manager.stop()

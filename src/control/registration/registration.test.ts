@@ -46,7 +46,7 @@ function registers({ skip, open }: (typeof apis)[number]): void {
     if (skip) return
     api = await open()
     hub = await aHub(api)
-  }, 60_000)
+  })
   afterAll(async () => {
     await hub?.stop()
     await api?.[Symbol.asyncDispose]()
@@ -500,7 +500,6 @@ function registers({ skip, open }: (typeof apis)[number]): void {
       const namespace = await api.kube.get(whole(namespaces), { name: 'leaving' })
       expect(namespace?.metadata.deletionTimestamp).toBeUndefined()
     },
-    40_000,
   )
 
   it.skipIf(skip)(
@@ -590,7 +589,6 @@ function registers({ skip, open }: (typeof apis)[number]): void {
       await hub.stop()
       hub = await aHub(api)
     },
-    60_000,
   )
 
   it.skipIf(skip).each([
@@ -624,7 +622,6 @@ function registers({ skip, open }: (typeof apis)[number]): void {
       await hub.stop()
       hub = await aHub(api)
     },
-    40_000,
   )
 
   it.skipIf(skip)(
@@ -654,7 +651,6 @@ function registers({ skip, open }: (typeof apis)[number]): void {
       expect((await api.kube.get(whole(namespaces), { name }))?.metadata.uid).not.toBe(uid)
       expect(await may(api, group, leases(name))).toBe(true)
     },
-    40_000,
   )
 
   it.skipIf(skip).each(['kube-system', HUB_NAMESPACE])('none gets rights in the namespace %s', async (name) => {

@@ -74,7 +74,7 @@ for (const { title, skip, open } of hubs) {
     const managers: Manager[] = []
     beforeAll(async () => {
       hub = await open()
-    }, 60_000)
+    })
     afterAll(() => hub?.[Symbol.asyncDispose]())
     afterEach(async () => {
       for (const manager of managers.splice(0)) await manager.stop()
@@ -519,5 +519,5 @@ describe('policies of a hub, whatever happens to them', () => {
       { numRuns: 12 },
     )
     await hub[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 })

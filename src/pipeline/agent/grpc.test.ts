@@ -99,7 +99,7 @@ describe('the transport over gRPC, facing a real hub', () => {
     await delivers(hub, { caFile: files.clientCaFile })
     await delivers(hub, { caFingerprint: fingerprintOf(authority.pem) })
     await delivers(hub, { caFingerprint: fingerprintOf(leaf).replaceAll(':', '').toLowerCase() })
-  }, 30_000)
+  })
 
   it('shows the name it dials, by which a Route or TLSRoute leads it on, and verifies the name it was given', async () => {
     await using hub = await aHub({ tls: files })
@@ -127,7 +127,7 @@ describe('the transport over gRPC, facing a real hub', () => {
     } finally {
       passthrough.close()
     }
-  }, 30_000)
+  })
 
   it('proves itself by its own certificate', async () => {
     await using hub = await aHub({ tls: files })
@@ -137,7 +137,7 @@ describe('the transport over gRPC, facing a real hub', () => {
     await writeFile(own.certFile, pair.cert)
     await writeFile(own.keyFile, pair.key)
     await delivers(hub, { caFile: files.clientCaFile, ...own }, '')
-  }, 20_000)
+  })
 
   it('says in a sentence why there is no stream', async () => {
     await using hub = await aHub({ tls: files })
@@ -168,7 +168,7 @@ describe('the transport over gRPC, facing a real hub', () => {
     expect(await reasonOf('nowhere.invalid:9443', undefined)).toBe(
       'the name in nowhere.invalid:9443 is not found; check it, and the DNS of this machine',
     )
-  }, 60_000)
+  })
 
   it('knows what cuts a connection off before a hub showed itself from a hub that does not take its certificate', async () => {
     const cuts = createServer((socket) => void socket.destroy()).listen(0, '127.0.0.1')
@@ -197,5 +197,5 @@ describe('the transport over gRPC, facing a real hub', () => {
       cuts.close()
       picky.close()
     }
-  }, 20_000)
+  })
 })

@@ -44,7 +44,7 @@ describe.skipIf(victoriaPath === undefined && !required)(
         await world.batch(cluster, [complete('node', [aNode(`${cluster}-a`)])])
       }
       url = await world.server.start()
-    }, 30_000)
+    })
     afterAll(async () => {
       for (const one of [world, victoria]) await one?.[Symbol.asyncDispose]()
     })

@@ -73,7 +73,7 @@ describe.skipIf(missing)('PromQL on a real VictoriaMetrics (skipped where there 
     ;[shared, own] = await Promise.all([Victoria.start(victoriaPath), Victoria.start(victoriaPath)])
     await Promise.all([shared.write([...west, ...rest]), own.write(west)])
     ;[worldOfShared, worldOfOwn] = await Promise.all([worldOn(shared), worldOn(own)])
-  }, 30_000)
+  })
   afterAll(async () => {
     for (const one of [worldOfShared, worldOfOwn, shared, own]) await one?.[Symbol.asyncDispose]()
   })
@@ -231,7 +231,7 @@ describe.skipIf(missing)('PromQL on a real VictoriaMetrics (skipped where there 
     expect(counts.answered).toBeGreaterThan(50)
     // Who sees more gets more: else the two stores would answer alike however badly a query were narrowed.
     expect(counts.different).toBeGreaterThan(20)
-  }, 60_000)
+  })
 
   it('is asked as a form, as dashboards do, and by the client', async () => {
     const user = { 'x-forwarded-user': 'ann', host: 'localhost', 'content-type': 'application/x-www-form-urlencoded' }

@@ -32,9 +32,9 @@ it('the client of the guide tells how many pods there are as they come and go', 
   try {
     const lines: string[] = []
     createInterface({ input: client.stdout }).on('line', (line) => lines.push(line.trim()))
-    await expect.poll(() => lines.at(-1), { timeout: 20_000 }).toBe('2 pods')
+    await expect.poll(() => lines.at(-1)).toBe('2 pods')
     await pods(world, 'b', 'c', 'd')
-    await expect.poll(() => lines.at(-1), { timeout: 20_000 }).toBe('3 pods')
+    await expect.poll(() => lines.at(-1)).toBe('3 pods')
   } finally {
     client.kill()
     await once(client, 'exit')

@@ -384,7 +384,7 @@ describe('a client that is cut off again and again', () => {
       }),
       { numRuns: 25 },
     )
-  }, 60_000)
+  })
 
   it('and that sees a part under policies that change, is never told of what no policy shows', async () => {
     await fc.assert(
@@ -397,5 +397,5 @@ describe('a client that is cut off again and again', () => {
       }),
       { numRuns: 25 },
     )
-  }, 60_000)
+  })
 })

@@ -442,14 +442,11 @@ describe.skipIf(noRedis !== '')(`the audit stream${noRedis}`, () => {
     expect(await metrics.registry.getSingleMetricAsString('clusterpulse_audit_missed_total')).toMatch(/stream.*2/)
     await redis.start()
     await expect
-      .poll(
-        async () => {
-          trail.record(entry(5))
-          await trail.flush()
-          return (await kept()).some(({ kind, count = 0 }) => kind === 'dropped' && count >= 2)
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        trail.record(entry(5))
+        await trail.flush()
+        return (await kept()).some(({ kind, count = 0 }) => kind === 'dropped' && count >= 2)
+      })
       .toBe(true)
     eyes.disconnect()
   })

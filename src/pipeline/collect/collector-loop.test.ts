@@ -385,7 +385,7 @@ describe('against a served API', () => {
     expect(await metrics.registry.metrics()).toContain(
       'clusterpulse_source_collections_total{source="clusterpulse/widgets",outcome="complete"} 1',
     )
-  }, 20_000)
+  })
 
   it('follows a kind that is compiled in by its name, as one goes and comes again', async () => {
     const { server, kube, put } = await aServer()
@@ -424,7 +424,7 @@ describe('against a served API', () => {
     await put('ab', 'two', 8)
     await until(() => !loop.statuses()[0]?.isFollowed)
     expect(total()).toBe(5)
-  }, 20_000)
+  })
 
   it('reads by the interval where a watch is refused', async () => {
     const member = await aMember()
@@ -451,5 +451,5 @@ describe('against a served API', () => {
     expect(told.every(({ outcome }) => outcome === 'complete')).toBe(true)
     // One attempt for each collection, not a storm of them.
     expect(member.lists().filter((line) => line.includes('watch=1')).length).toBeLessThanOrEqual(told.length + 1)
-  }, 20_000)
+  })
 })

@@ -245,7 +245,7 @@ describe('what is followed', () => {
       }),
       { numRuns: 8 },
     )
-  }, 60_000)
+  })
 
   it('is kept while a kind of row comes later: its list is read once more, for all', async () => {
     const { kube, lists, put } = await served()

@@ -159,7 +159,7 @@ describe.skipIf(victoriaMissing() !== undefined)(`history in a real VictoriaMetr
     expect(await ownStored()).toEqual(upTo(31))
     expect(await second.newestRound('west', t0 + seconds(12.5))).toBe(t0 + seconds(12))
     expect(await second.newestRound('east', t0 + seconds(12.5))).toBeUndefined()
-  }, 60_000)
+  })
 
   it('doubles nothing when what we noted is damaged', async () => {
     const first = await open(server.endpoint)

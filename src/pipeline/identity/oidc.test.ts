@@ -169,7 +169,7 @@ describe('signing in at an OpenID provider', () => {
       '',
     ])
       expect((await signIn(world, new Browser(), foreign)).location).toBe('/')
-  }, 20_000)
+  })
 
   describe('fails', () => {
     const fails = (world: World, url: URL, browser: Browser) =>

@@ -208,7 +208,7 @@ describe.skipIf(skip)(`a real kube-apiserver${skip ? ` (skipped: ${missing})` : 
     if (!started) throw new Error(missing)
     real = started
     kube = createKubeClient(real.access)
-  }, 90_000)
+  })
   afterAll(async () => {
     await kube?.[Symbol.asyncDispose]()
     await real?.stop()

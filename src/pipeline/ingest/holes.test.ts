@@ -122,9 +122,7 @@ describe('the holes of a hub', () => {
     ])
   })
 
-  it('are told of what a history lacks that was put back alone, and that the log cannot give it again', {
-    timeout: 60_000,
-  }, async () => {
+  it('are told of what a history lacks that was put back alone, and that the log cannot give it again', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'holes-'))
     ends.push(() => rm(directory, { recursive: true, force: true }))
     let now = T0

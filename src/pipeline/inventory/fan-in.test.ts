@@ -99,10 +99,10 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('inventories of two cl
       const { rows } = await anAgent(name)
       rows.put([aRow('a'), aRow('shared')])
       rows.setComplete(true)
-      await expect.poll(() => namesIn(name), { timeout: 40_000 }).toEqual(['a', 'shared'])
+      await expect.poll(() => namesIn(name)).toEqual(['a', 'shared'])
       if (name === 'west') rows.remove([aRow('shared')])
     }
-    await expect.poll(() => namesIn('west'), { timeout: 40_000 }).toEqual(['a'])
+    await expect.poll(() => namesIn('west')).toEqual(['a'])
     expect(await namesIn('east')).toEqual(['a', 'shared'])
   }, 180_000)
 
@@ -111,13 +111,13 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('inventories of two cl
     const first = await anAgent('east')
     first.rows.put(all)
     first.rows.setComplete(true)
-    await expect.poll(async () => (await namesIn('east')).length, { timeout: 40_000 }).toBe(1000)
+    await expect.poll(async () => (await namesIn('east')).length).toBe(1000)
     // The server counts a little later.
     const written = async () => {
       const { inserted, updated } = await postgres.counts('fleet')
       return inserted + updated
     }
-    await expect.poll(written, { timeout: 40_000 }).toBeGreaterThanOrEqual(1000)
+    await expect.poll(written).toBeGreaterThanOrEqual(1000)
     const before = await settled(written)
     const changed = all.slice(0, 3).map(({ name }) => aRow(name, 'green'))
     first.rows.put(changed)
@@ -127,8 +127,8 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('inventories of two cl
       )
       return Number(found[0]?.n)
     }
-    await expect.poll(greens, { timeout: 40_000 }).toBe(3)
-    await expect.poll(written, { timeout: 40_000 }).toBe(before + 3)
+    await expect.poll(greens).toBe(3)
+    await expect.poll(written).toBe(before + 3)
     const { deleted } = await postgres.counts('fleet')
     ends.splice(0)
     await first.stop()
@@ -138,8 +138,8 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('inventories of two cl
     second.rows.put(changed)
     second.rows.put([...all.slice(3, 500), aRow('new')])
     second.rows.setComplete(true)
-    await expect.poll(async () => (await namesIn('east')).length, { timeout: 40_000 }).toBe(1001)
-    await expect.poll(written, { timeout: 40_000 }).toBe(before + 4)
+    await expect.poll(async () => (await namesIn('east')).length).toBe(1001)
+    await expect.poll(written).toBe(before + 4)
     expect((await postgres.counts('fleet')).deleted).toBe(deleted)
   }, 180_000)
 })

@@ -294,7 +294,7 @@ describe('streams', () => {
     await using served = await serving([west()])
     const exp = Math.floor(Date.now() / 1000) + 2
     using stream = await openAs(served.url, '/sse/health', admin({ exp }))
-    await expect.poll(() => stream.isEnded, { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => stream.isEnded).toBe(true)
     expect(stream.events.length).toBeGreaterThan(0)
     expect(Date.now()).toBeGreaterThanOrEqual(exp * 1000)
   })
@@ -381,7 +381,7 @@ describe('streams', () => {
     for (let round = 1; round <= 8; round++) {
       const at = Date.now() + round
       served.state.set(west({ at }))
-      await expect.poll(() => stream.events.length, { timeout: 20_000, interval: 5 }).toBe(1 + round)
+      await expect.poll(() => stream.events.length, { interval: 5 }).toBe(1 + round)
       late.push(Date.now() - at)
     }
     // Each came just after a tick: by the next second alone it would have taken that second.
@@ -413,10 +413,10 @@ describe('streams', () => {
       )
       socket.resetAndDestroy()
     }
-    await expect.poll(open, { timeout: 20_000 }).toBe(1)
+    await expect.poll(open).toBe(1)
     const before = staying.events.length
     served.state.set(west({ at: Date.now() + 1000 }))
-    await expect.poll(() => staying.events.length, { timeout: 20_000 }).toBeGreaterThan(before)
+    await expect.poll(() => staying.events.length).toBeGreaterThan(before)
   })
 
   it('send a reader that is slow the newest state next, and others are not kept waiting', async () => {
@@ -432,14 +432,12 @@ describe('streams', () => {
       [...text.matchAll(/"timestamp":"([^"]+)"/g)].map(([, time]) => Date.parse(time ?? ''))
     for (let round = 1; round <= 30; round++) {
       served.state.set(west({ pods: many, at: start + round * 1000 }))
-      await expect
-        .poll(() => timesIn(quick.events.at(-1)?.data ?? '')[0], { timeout: 20_000 })
-        .toBe(start + round * 1000)
+      await expect.poll(() => timesIn(quick.events.at(-1)?.data ?? '')[0]).toBe(start + round * 1000)
     }
     const taken: string[] = []
     slow.on('data', (data) => taken.push(String(data))).resume()
     const times = () => timesIn(taken.join(''))
-    await expect.poll(() => times().at(-1), { timeout: 20_000 }).toBe(start + 30_000)
+    await expect.poll(() => times().at(-1)).toBe(start + 30_000)
     expect(times().length).toBeLessThan(quick.events.length)
     slow.destroy()
   })

@@ -84,7 +84,7 @@ describe.skipIf(missing)(`a real registry${missing ? ' (skipped: no docker-regis
   beforeAll(async () => {
     open = await startRegistry()
     for (let index = 0; index < 25; index++) await push(open.url, `team-${index % 3}/app-${index}`)
-  }, 30_000)
+  })
   afterAll(async () => open?.[Symbol.asyncDispose]())
 
   it('is available, with its version', async () =>

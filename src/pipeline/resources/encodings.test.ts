@@ -274,7 +274,7 @@ describe.skipIf(skip)(`rows of built-in kinds, by a real kube-apiserver${skip ? 
     await kube
       .request('POST', '/api/v1/namespaces/shop/serviceaccounts', { body: { metadata: { name: 'default' } } })
       .catch(() => undefined)
-  }, 120_000)
+  })
   afterAll(async () => {
     await kube?.[Symbol.asyncDispose]()
     await server?.stop()
@@ -282,7 +282,6 @@ describe.skipIf(skip)(`rows of built-in kinds, by a real kube-apiserver${skip ? 
 
   it.each(builtIn.flatMap((resource) => resource.targets.map((target) => [target.kind, resource, target] as const)))(
     'are the same of %s in protobuf and in JSON',
-    { timeout: 60_000 },
     async (kind, resource, target) => {
       for (const { status, ...object } of OBJECTS[kind] ?? []) {
         const made = { apiVersion: target.apiVersion, kind, ...object } as unknown as KubeObject

@@ -102,7 +102,7 @@ describe('stored rows', () => {
       }),
       { numRuns: 30 },
     )
-  }, 60_000)
+  })
 
   it('that were read go on as they are stored, chunk by chunk', () => {
     const stored = new Stored()

@@ -98,7 +98,7 @@ describe.each(targets)('who calls, $name', ({ skip, start }) => {
       authority = await TestAuthority.create('clients')
       stranger = await TestAuthority.create('clients') // of the same name, with another key
       target = await start(authority.pem)
-    }, 90_000)
+    })
     afterAll(() => target?.stop())
 
     const certificates: readonly [what: string, wanted: Wanted, who: string[] | number][] = [
@@ -143,7 +143,7 @@ describe.each(targets)('who calls, $name', ({ skip, start }) => {
       const pair = await authority.sign({ subject: 'CN=ann', endsMs })
       const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: target.ca, ...pair })
       expect(await whoami(target, { agent })).toMatchObject({ username: 'ann' })
-      await expect.poll(() => whoami(target, { agent }), { timeout: 20_000, interval: 200 }).toBe(401)
+      await expect.poll(() => whoami(target, { agent }), { interval: 200 }).toBe(401)
       expect(Date.now()).toBeGreaterThanOrEqual(endsMs)
       agent.destroy()
     })

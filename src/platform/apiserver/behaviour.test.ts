@@ -12,7 +12,7 @@ for (const { name, skip, start } of subjects)
     let running: Subject
     beforeAll(async () => {
       running = await start()
-    }, 90_000)
+    })
     afterAll(async () => {
       await running[Symbol.asyncDispose]()
     })

@@ -29,7 +29,7 @@ describe.each(targets)('certificate requests, $name', ({ skip, start }) => {
     pem = (await aRequest()).pem
     const authority = await TestAuthority.create('signer')
     certificate = base64((await authority.sign({ subject: 'CN=signed' })).cert)
-  }, 90_000)
+  })
   afterAll(() => subject?.[Symbol.asyncDispose]())
 
   const body = (spec: Json = {}, more: Json = {}) => ({

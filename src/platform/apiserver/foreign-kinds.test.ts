@@ -58,7 +58,7 @@ describe.skipIf(original?.skip)(
           await vi.waitFor(async () => expect((await subject.ask('GET', pathOf(kind, kind.version))).code).toBe(200), {
             timeout: 30_000,
           })
-    }, 120_000)
+    })
     afterAll(() => Promise.all(both.map((subject) => subject[Symbol.asyncDispose]())))
 
     async function expectSame(say: (subject: Subject) => Promise<unknown>): Promise<void> {

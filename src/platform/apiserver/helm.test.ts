@@ -41,7 +41,7 @@ describe.skipIf(helm === undefined && process.env.CI_REQUIRE_ALL !== '1')('helm,
     rmSync(dir, { recursive: true, force: true })
   })
 
-  it('installs, changes, takes back and removes a chart', { timeout: 120_000 }, async () => {
+  it('installs, changes, takes back and removes a chart', async () => {
     const deployment = () =>
       server.objects.get(
         { group: 'apps', version: 'v1', plural: 'deployments' },

@@ -64,7 +64,7 @@ describe('watches', () => {
     await first[Symbol.asyncDispose]()
     await expect.poll(async () => (await asks(member('east'))).code, SLOW).toBe(200)
     for (const one of [...anns, ...admins]) await one[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 })
 
 describe('a request', () => {

@@ -199,7 +199,7 @@ describe('stored objects that are sealed', () => {
     expect(filesOf(dir).some(large)).toBe(true)
     expect((await readAt(dir, { sealer: sealerOf(key) })).size).toBe(70)
     expect(filesOf(dir).some(large)).toBe(false)
-  }, 60_000)
+  })
 
   it('are refused without their key or with another one, untouched, and given with it', async () => {
     const [dir, hidden, key, other] = [aDirectory(), new Hidden(), aKey(), aKey()]

@@ -80,7 +80,7 @@ describe.skipIf(original?.skip)(`built-in kinds beside a real kube-apiserver (${
     for (const subject of [embedded, original]) if (subject) both.push(await subject.start())
     namespaces = await Promise.all(both.map(freshNamespace))
     for (const subject of both) await subject.ask('POST', CLASSES, { body: growing })
-  }, 90_000)
+  })
   afterAll(() => Promise.all(both.map((subject) => subject[Symbol.asyncDispose]())))
 
   type Said = (subject: Subject, namespace: string) => Promise<unknown>

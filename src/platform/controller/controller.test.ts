@@ -314,7 +314,7 @@ describe('Controller and Manager', () => {
     await vi.waitFor(() => expect([asked, controller.fault]).toEqual([14, undefined]), { timeout: 8000, interval: 10 })
     await controller.stop()
     await informer.stop()
-  }, 60_000)
+  })
 
   it('starts though the API server is away, and works when it comes', async () => {
     await kube.create(settings, aSetting('old'))
@@ -537,6 +537,6 @@ describe.skipIf(missing !== undefined && process.env.CI_REQUIRE_ALL !== '1')(
         await client[Symbol.asyncDispose]()
         await real.stop()
       }
-    }, 60_000)
+    })
   },
 )

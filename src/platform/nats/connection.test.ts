@@ -16,5 +16,4 @@ for (const program of natsPrograms)
       expect(await connection.rtt()).toBeGreaterThanOrEqual(3600)
       await connection.close()
     },
-    30_000,
   )

@@ -58,7 +58,7 @@ describe('a process that is kept running', () => {
     process.kill(first ?? 0, 'SIGKILL')
     await vi.waitFor(() => expect(one.listening.length).toBe(2), 20_000)
     expect(changes).toEqual([first, undefined, one.listening[1]])
-  }, 40_000)
+  })
 
   it('shares a port with the others of its kind', async () => {
     const port = await freePort()
@@ -66,7 +66,7 @@ describe('a process that is kept running', () => {
     const answered = new Set<string>()
     for (let i = 0; i < 20; i++) answered.add(await (await fetch(`http://127.0.0.1:${port}`)).text())
     expect([...answered].sort()).toEqual([...a.listening, ...b.listening].map(String).sort())
-  }, 40_000)
+  })
 
   it('ends by itself when it is no longer wanted, by force where it does not, and is not started again', async () => {
     const gentle = await kept(await freePort())
@@ -81,5 +81,5 @@ describe('a process that is kept running', () => {
       expect(isAlive(listening[0] ?? 0)).toBe(false)
       expect([listening.length, pid, channel]).toEqual([1, undefined, undefined])
     }
-  }, 40_000)
+  })
 })

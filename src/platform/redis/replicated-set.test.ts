@@ -177,7 +177,7 @@ describe.skipIf(redisMissing).each(uses)(
           await eventually(`${what} is there again`, isThere, 15_000)
         }
       }
-    }, 120_000)
+    })
 
     it('lose within a look what somebody adds to an index of other readers', async () => {
       const writer = await manager(items('a', 'b'))
@@ -190,7 +190,7 @@ describe.skipIf(redisMissing).each(uses)(
         const has = async () => (await readContents(hand, [key])).get(key)?.entries.has('ghost')
         await eventually(`${key} is without it`, async () => !(await has()), 15_000)
       }
-    }, 60_000)
+    })
 
     it('are never taken for none: not in a new Redis, not after a flush, not from a few alone', async () => {
       const [writer, reader] = [await open(), await open()]

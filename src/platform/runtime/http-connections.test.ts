@@ -103,7 +103,7 @@ describe('HTTP connections', () => {
     await vi.waitFor(async () => expect(await server.ask('127.0.0.2')).toBe(200), PATIENCE_MS)
   })
 
-  it('that ask nothing are closed one by one, though they came together', { timeout: 30_000 }, async () => {
+  it('that ask nothing are closed one by one, though they came together', async () => {
     await using server = await aServer(500)
     const closedAt: number[] = []
     const sockets = await many(200, () => server.dial('127.0.0.2'))
@@ -113,7 +113,7 @@ describe('HTTP connections', () => {
     expect(most).toBeLessThan(50)
   })
 
-  it('that became something else, such as a WebSocket, asked and stay', { timeout: 30_000 }, async () => {
+  it('that became something else, such as a WebSocket, asked and stay', async () => {
     await using server = await aServer(500, (upgraded) => {
       upgraded.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n')
     })
@@ -126,7 +126,7 @@ describe('HTTP connections', () => {
     expect(isOpen(upgraded)).toBe(true)
   })
 
-  it('that send the head of a request in trickles are ended', { timeout: 30_000 }, async () => {
+  it('that send the head of a request in trickles are ended', async () => {
     await using server = await aServer(100)
     const socket = await server.dial('127.0.0.2')
     const silent = await server.dial('127.0.0.2')

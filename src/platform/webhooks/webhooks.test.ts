@@ -163,7 +163,7 @@ describe.skipIf(skip)(`webhooks of a real kube-apiserver${skip ? ` (skipped: ${m
         }),
       { timeout: 30_000 },
     )
-  }, 120_000)
+  })
   afterAll(async () => {
     await kube?.[Symbol.asyncDispose]()
     await webhooks?.[Symbol.asyncDispose]()
@@ -199,13 +199,11 @@ describe.skipIf(skip)(`webhooks of a real kube-apiserver${skip ? ` (skipped: ${m
     const asAnn = () => kube.create(clusters, north, undefined, { as: ann })
     // A server that was told of a right knows it a moment later.
     const asked = () =>
-      expect.poll(
-        () =>
-          asAnn().then(
-            () => ({ reason: 'made' }),
-            ({ reason, message }: KubeError) => ({ reason, message }),
-          ),
-        { timeout: 20_000 },
+      expect.poll(() =>
+        asAnn().then(
+          () => ({ reason: 'made' }),
+          ({ reason, message }: KubeError) => ({ reason, message }),
+        ),
       )
     const refusal = (resource: string) => ({
       reason: 'forbidden',

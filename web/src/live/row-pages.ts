@@ -74,6 +74,9 @@ interface Read {
   readonly next: string | null
 }
 
+/** What takes long to read is read again so soon after it was read, ms. */
+const longestMs = 10_000
+
 const firstStart: readonly PageStart[] = [{ at: 0, cursor: undefined }]
 
 /**
@@ -122,11 +125,14 @@ export class RowPages {
     return this.#look !== undefined
   }
 
-  /** Refreshes; later, where what is loaded takes long to read and was just read: at most a twentieth of the time is spent on it. */
+  /**
+   * Refreshes; later, where what is loaded takes long to read and was just read: a twentieth of the time is spent on it, and more where
+   * it would be older than `longestMs` else.
+   */
   refreshInTurn(): void {
     if (this.#turn !== undefined) return
     const { at, tookMs } = this.#renewed
-    const waitMs = at + Math.max(tookMs * 19, this.#options.leastMs ?? 1000) - performance.now()
+    const waitMs = at + Math.max(Math.min(tookMs * 19, longestMs), this.#options.leastMs ?? 1000) - performance.now()
     if (waitMs <= 0) {
       this.refresh()
       return

@@ -97,7 +97,7 @@ describe('a machine that joins', () => {
     expect(questions.length).toBe(3)
     expect(new Set(questions.map(({ csr }) => Buffer.from(csr).toString('hex'))).size).toBe(1)
     expect(said.filter((one) => one.includes('somebody must accept it'))).toHaveLength(1)
-  }, 20_000)
+  })
 
   it('goes on with its key where it was killed, and forgets it where it was refused', async () => {
     const at = folder()

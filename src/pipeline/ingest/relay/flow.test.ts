@@ -104,7 +104,7 @@ describe('a peer at the door of another owner that reads nothing', () => {
     expect(now).toBeLessThan(SENT)
     slow.resume()
     await eventually('all are answered', () => slow.received.length === 2 * SENT, 100_000)
-  }, 120_000)
+  })
 })
 
 describe('what peers say', () => {

@@ -48,5 +48,5 @@ describe('a hundred streams over three owners', () => {
         else expect(server.agents.facts(cluster)).toBeUndefined()
       }
     }
-  }, 60_000)
+  })
 })

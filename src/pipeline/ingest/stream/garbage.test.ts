@@ -168,7 +168,7 @@ describe('bad frames', () => {
     const before = process.memoryUsage().rss
     await feed(50_000)
     expect((process.memoryUsage().rss - before) / 2 ** 20).toBeLessThan(64)
-  }, 60_000)
+  })
 
   it('leave other streams as they are, over the wire', async () => {
     await using hub = await aHub()
@@ -187,7 +187,7 @@ describe('bad frames', () => {
       await Promise.all([bad.ended(), other.ackedTo(round)])
     }
     expect(hub.server.agents.facts('east')).toMatchObject({ connected: true })
-  }, 30_000)
+  })
 
   it('pause their credential: it is told to wait when it comes back too early, and is served after that', async () => {
     let laterMs = 0

@@ -441,7 +441,7 @@ describe('what is judged while something is not followed', () => {
         aTarget({ namespaceSelector: { matchLabels: { more: 'c' } } }),
       ],
     },
-  ])('takes no row away: $lost, $what', { timeout: 30_000 }, async ({ lost, before, change }) => {
+  ])('takes no row away: $lost, $what', async ({ lost, before, change }) => {
     const line = cuttable(cluster.kube, lost)
     for (const object of before) await cluster.apply(object)
     const now = await run({ informers: inventoryInformers(line.kube, silentLogger) })
@@ -461,7 +461,7 @@ describe('what is judged while something is not followed', () => {
       rows.add(shownRows(now.rows)?.length ?? 0)
       return isComplete(now.rows)
     }
-    await expect.poll(isOver, { timeout: 15_000 }).toBe(true)
+    await expect.poll(isOver).toBe(true)
     expect(shownRows(now.rows)).toEqual(['bank/c=on', 'shop/a=on', 'shop/b=on', 'shop/d=on'])
     expect(Math.min(...rows)).toBe(3)
   })
@@ -495,7 +495,7 @@ describe('what is judged while something is not followed', () => {
     await cluster.remove(labelled('attic', {}))
   })
 
-  it('does not count a profile as missing that may have been made since', { timeout: 30_000 }, async () => {
+  it('does not count a profile as missing that may have been made since', async () => {
     const line = cuttable(cluster.kube, 'kollectprofiles')
     await cluster.apply(aTarget())
     await cluster.apply(aTarget({ profileRef: 'gone' }, 'lost'))
@@ -511,8 +511,7 @@ describe('what is judged while something is not followed', () => {
     await expect.poll(async () => (await target())?.status).toMatchObject({ effectiveNamespaces: ['shop'] })
     expect(shownRows(now.rows)).toEqual(['shop/a=on', 'shop/b=on'])
     line.heal()
-    for (const name of ['fresh', 'settings'])
-      await expect.poll(() => isComplete(now.rows, name), { timeout: 15_000 }).toBe(true)
+    for (const name of ['fresh', 'settings']) await expect.poll(() => isComplete(now.rows, name)).toBe(true)
     await expectDegraded('ProfileNotFound', 'lost')
   })
 
@@ -533,7 +532,7 @@ describe('what is judged while something is not followed', () => {
     expect(stopped).toBe(true)
   })
 
-  it('is gone by once all was followed again: what a scope denies loses its rows', { timeout: 30_000 }, async () => {
+  it('is gone by once all was followed again: what a scope denies loses its rows', async () => {
     const line = cuttable(cluster.kube, 'namespaces')
     await cluster.apply(aTarget())
     const now = await run({ informers: inventoryInformers(line.kube, silentLogger) })
@@ -543,9 +542,7 @@ describe('what is judged while something is not followed', () => {
     await expectDegraded('ScopeLookupFailed')
     expect(shownRows(now.rows)).toEqual(['shop/a=on', 'shop/b=on'])
     line.heal()
-    await expect
-      .poll(() => now.rows.state({ namespace: 'shop', name: 'settings' }).kind, { timeout: 15_000 })
-      .toBe('dropped')
+    await expect.poll(() => now.rows.state({ namespace: 'shop', name: 'settings' }).kind).toBe('dropped')
   })
 })
 

@@ -102,12 +102,12 @@ describe.skipIf(skip)(`collecting from a real kube-apiserver${skip ? ` (skipped:
       errorCount: 0,
       aggregations: { total: (OBJECTS * (OBJECTS - 1)) / 2 },
     })
-  }, 60_000)
+  })
 
   it('is truncated exactly where something is left out', async () => {
     const of = async (maxResources: number) => whole(await read(aSource({ collection: { maxResources } }))).truncated
     expect([await of(OBJECTS - 1), await of(OBJECTS)]).toEqual([true, false])
-  }, 60_000)
+  })
 
   it('chooses by labels and by patterns of namespaces', async () => {
     const source = aSource({
@@ -124,7 +124,7 @@ describe.skipIf(skip)(`collecting from a real kube-apiserver${skip ? ` (skipped:
       source: { labelSelector: { matchLabels: { half: '0' } }, namespaces: { include: ['team-*'] } },
     })
     expect(whole(await read(even)).rows.size).toBe(OBJECTS / 2)
-  }, 60_000)
+  })
 
   it('reads what a reader of single namespaces may, and names what it may not', async () => {
     const kube = await somebody('two-teams', {
@@ -139,7 +139,7 @@ describe.skipIf(skip)(`collecting from a real kube-apiserver${skip ? ` (skipped:
     // Without a right to see namespaces, those that are named are read all the same.
     const exact = whole(await read(aSource({ source: { namespaces: { include: ['team-a', 'nowhere'] } } }), kube))
     expect([exact.rows.size, exact.errors.map(({ namespace }) => namespace)]).toEqual([OBJECTS / 4, ['nowhere']])
-  }, 60_000)
+  })
 
   it('shows a change in less than five seconds where it watches, with list and watch of one kind as its only rights', async () => {
     const kube = await somebody('watcher', { everywhere: ['widgetten'] })
@@ -168,7 +168,7 @@ describe.skipIf(skip)(`collecting from a real kube-apiserver${skip ? ` (skipped:
     } finally {
       await loop.stop()
     }
-  }, 60_000)
+  })
 
   it('says that a kind is absent in a version the cluster does not serve, and after its definition went', async () => {
     const old = aSource({ source: { apiVersion: 'example.com/v1beta1' } })
@@ -183,7 +183,7 @@ describe.skipIf(skip)(`collecting from a real kube-apiserver${skip ? ` (skipped:
     await admin.delete(customResourceDefinitions, { name: 'gadgetten.example.com' })
     await becomes('absent')
     expect(await read(gone)).toMatchObject({ outcome: 'absent', code: 'not_served' })
-  }, 120_000)
+  })
 })
 
 function whole(part: RowsPart): Extract<RowsPart, { outcome: 'complete' }> {

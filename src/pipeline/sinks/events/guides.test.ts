@@ -78,7 +78,7 @@ describe.skipIf(natsWhy !== undefined)(
       onTestFinished(() => nats[Symbol.asyncDispose]())
       await writeAll({ type: 'nats', endpoint: nats.url, nats: { subject: 'inventory.{cluster}.{namespace}.{name}' } })
       const seen = reading(natsPython, [await fileOf('reader.py', await codeOf('sinks-nats', 'python')), nats.url])
-      await expect.poll(seen, { timeout: 60_000 }).toEqual(expected)
+      await expect.poll(seen).toEqual(expected)
     })
   },
 )
@@ -93,7 +93,7 @@ describe.skipIf(kafkaMissing !== undefined)(
       await writeAll({ type: 'kafka', kafka: { brokers: [kafka.address], topic: 'inventory' } })
       const file = await fileOf('reader.mjs', await codeOf('sinks-kafka', 'js'))
       const seen = reading(process.execPath, [file, kafka.address])
-      await expect.poll(seen, { timeout: 60_000 }).toEqual(expected)
+      await expect.poll(seen).toEqual(expected)
     })
   },
 )

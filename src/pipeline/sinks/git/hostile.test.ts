@@ -33,7 +33,7 @@ async function deliveredTo(answer: RequestListener): Promise<unknown> {
 
 const line = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`
 
-it.each(['as they are', 'packed'])('takes no branches without end: %s', { timeout: 120_000 }, async (how) => {
+it.each(['as they are', 'packed'])('takes no branches without end: %s', async (how) => {
   const many = Buffer.from(
     Array.from({ length: 20_000 }, (_, i) => line(`${'a'.repeat(40)} refs/heads/${i}\n`)).join(''),
   )
@@ -53,7 +53,7 @@ it.each(['as they are', 'packed'])('takes no branches without end: %s', { timeou
   expect(error).toMatchObject({ errorClass: 'terminal', message: expect.stringMatching(/more than an agent takes/) })
 })
 
-it('writes no file without end', { timeout: 120_000 }, async () => {
+it('writes no file without end', async () => {
   const piece = Buffer.alloc(2 ** 20)
   function* twice() {
     for (let i = 0; i < 512; i++) yield piece

@@ -390,34 +390,30 @@ describe.skipIf(missingOriginal())(`apply beside a real kube-apiserver (${missin
       },
       { timeout: 20_000, interval: 100 },
     )
-  }, 90_000)
+  })
   afterAll(() => server?.stop())
 
   it.each([
     [configMap, 30],
     [thing, 60],
     [deployment, 30],
-  ] as const)(
-    'agrees on object, owners and conflicts after each of any writes ($kind)',
-    async (kind, runs) => {
-      let count = 0
-      await fc.assert(
-        fc.asyncProperty(stepsOf(kind), async (steps) => {
-          const name = `n${kind.kind.toLowerCase()}${count++}`
-          let [mine, theirs]: [ApiObject | undefined, ApiObject | undefined] = [undefined, undefined]
-          for (const step of steps) {
-            if (!theirs && (step.do === 'update' || step.status)) continue
-            const expected = await there(server, kind, theirs, name, step)
-            if ('invalid' in expected) continue
-            const outcome = here(kind, mine, name, step)
-            expect(comparable(outcome), JSON.stringify(step)).toEqual(comparable(expected))
-            if ('object' in expected) theirs = expected.object
-            if ('object' in outcome) mine = outcome.object
-          }
-        }),
-        all({ numRuns: runs, seed: 7 }),
-      )
-    },
-    60_000,
-  )
+  ] as const)('agrees on object, owners and conflicts after each of any writes ($kind)', async (kind, runs) => {
+    let count = 0
+    await fc.assert(
+      fc.asyncProperty(stepsOf(kind), async (steps) => {
+        const name = `n${kind.kind.toLowerCase()}${count++}`
+        let [mine, theirs]: [ApiObject | undefined, ApiObject | undefined] = [undefined, undefined]
+        for (const step of steps) {
+          if (!theirs && (step.do === 'update' || step.status)) continue
+          const expected = await there(server, kind, theirs, name, step)
+          if ('invalid' in expected) continue
+          const outcome = here(kind, mine, name, step)
+          expect(comparable(outcome), JSON.stringify(step)).toEqual(comparable(expected))
+          if ('object' in expected) theirs = expected.object
+          if ('object' in outcome) mine = outcome.object
+        }
+      }),
+      all({ numRuns: runs, seed: 7 }),
+    )
+  })
 })

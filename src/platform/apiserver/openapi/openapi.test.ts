@@ -189,7 +189,7 @@ describe.skipIf(missing)(`the binary form of version 2${missing ? ` (${missing})
   let real: RealApiServer | undefined
   beforeAll(async () => {
     real = await startRealApiServer()
-  }, 90_000)
+  })
   afterAll(async () => {
     await real?.stop()
   })

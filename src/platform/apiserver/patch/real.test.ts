@@ -156,7 +156,7 @@ describe.skipIf(missingOriginal())(`patches beside a real kube-apiserver (${miss
   let server: Original
   beforeAll(async () => {
     server = await startOriginal()
-  }, 60_000)
+  })
   afterAll(() => server?.stop())
 
   const stored = (object: unknown): ApiObject => applyDefaults(schema, prune(schema, object as ApiObject).value)
@@ -207,7 +207,7 @@ describe.skipIf(missingOriginal())(`patches beside a real kube-apiserver (${miss
       }),
       { numRuns: 60, seed: 3 },
     )
-  }, 60_000)
+  })
 
   it('gives the same object for any merge patch', async () => {
     const merge = some({
@@ -230,7 +230,7 @@ describe.skipIf(missingOriginal())(`patches beside a real kube-apiserver (${miss
       }),
       { numRuns: 20, seed: 4 },
     )
-  }, 60_000)
+  })
 
   it('gives the same object for any JSON patch, and refuses the same', async () => {
     const path = fc.constantFrom(
@@ -298,5 +298,5 @@ describe.skipIf(missingOriginal())(`patches beside a real kube-apiserver (${miss
       ),
       { numRuns: 40, seed: 5 },
     )
-  }, 60_000)
+  })
 })

@@ -94,7 +94,7 @@ describe.each([
       target = await start()
       agent = new Agent({ connect: { ca: target.ca } })
       await ask('POST', '/api/v1/namespaces', { body: { metadata: { name: 'suite' } } })
-    }, 90_000)
+    })
     afterAll(async () => {
       await agent?.destroy()
       await target?.stop()

@@ -89,7 +89,7 @@ describe.skipIf(skip)(`RBAC beside a real kube-apiserver${skip ? ` (skipped: ${m
       roleRef: { apiGroup: API_GROUP, kind: 'ClusterRole', name: WRITERS },
       subjects: [{ apiGroup: API_GROUP, kind: 'Group', name: WRITERS }],
     })
-  }, 90_000)
+  })
 
   afterAll(async () => {
     await ours?.[Symbol.asyncDispose]()
@@ -105,7 +105,7 @@ describe.skipIf(skip)(`RBAC beside a real kube-apiserver${skip ? ` (skipped: ${m
             ((await subject.ask('GET', `${RBAC}/clusterroles/${metadata.name}`)).body as RoleObject).rules ?? [],
           )
         await expect
-          .poll(async () => isDeepStrictEqual(await rules(ours), await rules(real)), { timeout: 30_000 })
+          .poll(async () => isDeepStrictEqual(await rules(ours), await rules(real)))
           .toBe(true)
           .catch(async () => expect(await rules(ours)).toEqual(await rules(real)))
       }
@@ -266,7 +266,7 @@ describe.skipIf(skip)(`RBAC beside a real kube-apiserver${skip ? ` (skipped: ${m
       for (const plural of ['clusterroles', ...(groups ? ['clusterrolebindings'] : [])]) {
         const read = async (subject: Subject) => essence((await subject.ask('GET', `${RBAC}/${plural}/${name}`)).body)
         await expect
-          .poll(async () => isDeepStrictEqual(await read(ours), await read(real)), { timeout: 15_000 })
+          .poll(async () => isDeepStrictEqual(await read(ours), await read(real)))
           .toBe(true)
           .catch(async () => expect(await read(ours)).toEqual(await read(real)))
       }

@@ -54,7 +54,7 @@ describe.concurrent('a lock that was harmed', () => {
       (text: string) => text.replace(/"pid":\d+/, `"pid":${process.pid}`).replace(/"started":"[^"]*"/, '"started":""'),
     ],
     ['its end', (text: string) => text.slice(0, -9)],
-  ])('in %s keeps nobody out who comes after its holder', { timeout: 20_000 }, async (_, harm) =>
+  ])('in %s keeps nobody out who comes after its holder', async (_, harm) =>
     inFolder(async (directory, path) => {
       writeFileSync(path, harm(await leftBehind(directory, path)))
       await using _lock = await lockDirectory(directory)
@@ -90,11 +90,10 @@ describe.concurrent('a lock that was harmed', () => {
     }),
   )
 
-  it('still keeps others out while its holder lives', { timeout: 20_000 }, () =>
+  it('still keeps others out while its holder lives', () =>
     inFolder(async (directory, path) => {
       await using _lock = await lockDirectory(directory)
       writeFileSync(path, readFileSync(path, 'utf8').replace('"pid"', '"pie"'))
       await expect(lockDirectory(directory)).rejects.toMatchObject({ code: 'directory_locked' })
-    }),
-  )
+    }))
 })
