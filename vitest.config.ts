@@ -19,6 +19,10 @@ const ofSeconds = 'test/journeys/{siege,page-hang,page-scale,demo}.test.ts'
  * Journeys and units share them: the first small units begin where the last long journeys leave the processors idle.
  */
 const atOnce = slowness < 1.8 ? 6 : 4
+if (slowness > 1)
+  console.log(
+    `This machine is ${slowness} times as slow as the one on which bars were set: waits are that much longer, ${atOnce} files run at once.`,
+  )
 
 // How long a whole journey may take on a busy machine: longer than each wait in it, which says better what did not come.
 const slow = { testTimeout: 400_000 * slowness, hookTimeout: 400_000 * slowness }

@@ -11,7 +11,7 @@ import { complaintsOf, excessAt320 } from '../page/axe.ts'
 import { demoFleet } from '../page/clusters.ts'
 import { PageHub, type PageHubOptions } from '../page/hub.ts'
 import { demoPolicies, developers } from '../page/policies.ts'
-import { patient, shown } from '../page/shown.ts'
+import { patient, retryNow, shown } from '../page/shown.ts'
 import { goTo, type VisitOptions, Visits } from '../page/visits.ts'
 
 const suite = noBrowser === undefined ? 'access on the page' : `access on the page (skipped: ${noBrowser})`
@@ -323,7 +323,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.goto(`${base}/access/me`)
       await page.getByText('No cluster is shown until they can.').waitFor()
       hub.policySource.isAway = false
-      await page.getByRole('status').getByRole('button', { name: 'Retry now' }).click()
+      await retryNow(page.getByRole('status'))
       await page.getByText('No cluster is shown until they can.').waitFor({ state: 'detached' })
       await page.goto(`${base}/`)
       await heading(page, '3 of 6 clusters need you')
@@ -519,9 +519,8 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         hub.gateway.refuse = { status: 500, code: 'unexpected', error: 'something broke' }
         await page.goto(`${base}${path}`)
         await page.getByRole('alert').getByText('something broke').waitFor()
-        // Clicked while there is no answer yet: with one the page, which asks again by itself, may take the button away first.
-        await page.getByRole('alert').getByRole('button', { name: 'Retry now' }).click()
         hub.gateway.refuse = null
+        await retryNow(page.getByRole('alert'))
         await page.getByRole('alert').waitFor({ state: 'detached' })
       }
     })

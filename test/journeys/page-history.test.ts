@@ -10,7 +10,7 @@ import { aCluster, anAgent, type Cluster, demoFleet, type Wish } from '../page/c
 import type { Gateway } from '../page/gateway.ts'
 import { administrator, PageHub, type PageHubOptions } from '../page/hub.ts'
 import { developers } from '../page/policies.ts'
-import { patient, shown } from '../page/shown.ts'
+import { patient, retryNow, shown } from '../page/shown.ts'
 import { goTo, type VisitOptions, Visits } from '../page/visits.ts'
 
 const suite = noBrowser === undefined ? 'history on the page' : `history on the page (skipped: ${noBrowser})`
@@ -536,7 +536,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByText(title).waitFor()
       await shown(page).toMatch(new RegExp(`the backend is away[\\s\\S]*${code}[\\s\\S]*request req-4711`))
       gateway.refuse = null
-      await page.getByRole('button', { name: 'Retry now' }).click()
+      await retryNow(page)
       await page.getByText('No samples in this range').waitFor()
     })
 

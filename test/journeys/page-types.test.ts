@@ -14,7 +14,7 @@ import { aCatalog, certificates, claimRows, claims, collected, withDeclared, wit
 import type { Gateway } from '../page/gateway.ts'
 import { administrator, PageHub, type PageHubOptions } from '../page/hub.ts'
 import { developers } from '../page/policies.ts'
-import { patient, shown } from '../page/shown.ts'
+import { patient, retryNow, shown } from '../page/shown.ts'
 import { goTo, type VisitOptions, Visits } from '../page/visits.ts'
 import { clusterpulse } from '../process.ts'
 
@@ -159,7 +159,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const page = await visit('/types')
       await page.getByRole('alert').getByText('something broke').waitFor()
       gateway.refuse = null
-      await page.getByRole('alert').getByRole('button', { name: 'Retry now' }).click()
+      await retryNow(page.getByRole('alert'))
       await expect.poll(() => rowNames(page), patient).toEqual(allTypes)
     })
   })
@@ -332,7 +332,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const drawer = page.getByRole('dialog', { name: 'no/such' })
       await drawer.getByText('The row could not be loaded').waitFor()
       gateway.refuse = null
-      await drawer.getByRole('button', { name: 'Retry now' }).click()
+      await retryNow(drawer)
       await drawer.getByText('This row is not there').waitFor()
     })
 

@@ -7,7 +7,7 @@ import { complaintsOf, excessAt320 } from '../page/axe.ts'
 import { aCluster, aDeadCluster, aNode, type Cluster, demoFleet } from '../page/clusters.ts'
 import type { Gateway } from '../page/gateway.ts'
 import { PageHub, type PageHubOptions } from '../page/hub.ts'
-import { patient, shown } from '../page/shown.ts'
+import { patient, retryNow, shown } from '../page/shown.ts'
 import { goTo, type VisitOptions, Visits } from '../page/visits.ts'
 
 const suite = noBrowser === undefined ? 'the page in a browser' : `the page in a browser (skipped: ${noBrowser})`
@@ -110,7 +110,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByRole('heading', { level: 1, name: 'The hub cannot answer' }).waitFor()
       await shown(page).toMatch(/redis is not available[\s\S]*store_unavailable[\s\S]*HTTP 503[\s\S]*request req-4711/)
       gateway.refuse = null
-      await page.getByRole('button', { name: 'Retry now' }).click()
+      await retryNow(page)
       await page.getByRole('heading', { level: 1, name: '3 of 6 clusters need you' }).waitFor()
     })
 
@@ -182,8 +182,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const retry = page.getByRole('button', { name: 'Retry now' })
       await retry.waitFor()
       await gateway.start(port)
-      // The page tries by itself as well: the button may be gone before it is pressed.
-      await retry.dispatchEvent('click', {}, { timeout: 1_000 }).catch(() => undefined)
+      await retryNow(page)
       await page.getByRole('button', { name: /^Connection: Live/ }).waitFor()
       await expect.poll(() => page.locator('.banner').count(), patient).toBe(0)
     })

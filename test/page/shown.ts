@@ -11,3 +11,10 @@ export const shown = (where: Page | Locator, message?: string) =>
     ...patient,
     ...(message && { message }),
   })
+
+/** Presses it, unless the page, which tries by itself as well, has taken it away before. */
+export const retryNow = (where: Page | Locator): Promise<void> =>
+  where
+    .getByRole('button', { name: 'Retry now' })
+    .dispatchEvent('click', {}, { timeout: 1_000 })
+    .catch(() => undefined)

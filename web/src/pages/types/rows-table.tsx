@@ -454,9 +454,10 @@ function fittedColumn(column: Column<ShownRow>, rows: readonly ShownRow[], hasMa
   // A number without a unit is short; what is drawn beside one with a unit is not.
   if (column.align === 'end') return column.unit ? column : { ...column, width: widthOf(column.header, 6, 230) }
   const longest = longestOf(rows.slice(0, 200).map((row) => column.value(row)))
-  return longest === 0
-    ? column
-    : { ...column, width: widthOf(column.header, longest + (hasMark ? 3 : 0), column.most ?? 230) }
+  if (longest === 0) return column
+  // What says how something is may turn bad at any time, which is told by longer words.
+  const letters = hasMark ? Math.max(longest, 'CrashLoopBackOff'.length) + 3 : longest
+  return { ...column, width: widthOf(column.header, letters, column.most ?? 230) }
 }
 
 /**
