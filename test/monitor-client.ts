@@ -302,7 +302,10 @@ export async function useFleet({ url, secret, tenant, clusters }: MonitoredFleet
   expect(Object.keys(rest)).toEqual(names.slice(1))
 
   const summary = (await ask('/fleet/summary')).json
-  const totals = ['nodes', 'ready_nodes', 'pods', 'cpu_percent', 'memory_percent', 'disk_percent', 'alerts']
+  const totals = [
+    ...['nodes', 'ready_nodes', 'nodes_without_metrics', 'pods', 'pods_without_metrics'],
+    ...['cpu_percent', 'memory_percent', 'disk_percent', 'alerts'],
+  ]
   expect(Object.keys(summary)).toEqual(['timestamp', 'clusters', 'total'])
   expect(Object.keys(summary.total as Json)).toEqual(totals)
   for (const one of Object.values(summary.clusters as Record<string, Json>)) {
