@@ -9,6 +9,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../src/platform/runtime/testing/free-port.ts'
+import { freeze } from '../src/platform/runtime/testing/freeze.ts'
 
 /** The namespace on the member in which the agent keeps its Secrets. */
 export const AGENT_NAMESPACE = 'open-cluster-management-agent'
@@ -27,7 +28,7 @@ export interface OcmAgent extends AsyncDisposable {
   /** what it said so far, the last 64 KiB */
   log(): string
   /** SIGSTOP: it runs no further and its connections stay; `thaw` lets it go on */
-  freeze(): void
+  freeze(): Promise<void>
   thaw(): void
   hasEnded(): boolean
 }
@@ -82,7 +83,7 @@ export async function startOcmAgent({ cluster, bootstrap, member, address }: Ocm
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
   return {
     log: () => log,
-    freeze: () => void child.kill('SIGSTOP'),
+    freeze: () => freeze(child),
     thaw: () => void child.kill('SIGCONT'),
     hasEnded,
     async [Symbol.asyncDispose]() {

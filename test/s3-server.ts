@@ -9,6 +9,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../src/platform/runtime/testing/free-port.ts'
+import { freeze } from '../src/platform/runtime/testing/freeze.ts'
 
 const programOf = (folder: string) => join(folder, 'versitygw')
 
@@ -25,7 +26,7 @@ export interface S3Server extends AsyncDisposable {
   readonly accessKeyID: string
   readonly secretAccessKey: string
   /** SIGSTOP: it answers nobody, and takes connections; `thaw` lets it go on */
-  freeze(): void
+  freeze(): Promise<void>
   thaw(): void
 }
 
@@ -55,7 +56,7 @@ export async function startS3(): Promise<S3Server> {
   return {
     port,
     ...keys,
-    freeze: () => void child.kill('SIGSTOP'),
+    freeze: () => freeze(child),
     thaw: () => void child.kill('SIGCONT'),
     async [Symbol.asyncDispose]() {
       const ended = once(child, 'exit')

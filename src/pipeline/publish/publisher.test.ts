@@ -219,7 +219,7 @@ describe.each(natsPrograms)('publishing to $name', { timeout: 3 * SLOW_MS }, (pr
     const { lines, count } = aPublisher(natsAt(nats.port), new TestState().with(west))
     await eventually('it publishes', async () => (await count('published_total')) >= 4, SLOW_MS)
     const froze = Date.now()
-    nats.freeze()
+    await nats.freeze()
     await eventually(
       'ticks give way to newer ones',
       async () => (await count('dropped_total', { reason: 'replaced' })) >= 4,

@@ -347,7 +347,7 @@ describe.skipIf(kafkaMissing !== undefined)(
       const sink = await opened(declared(kafka.address, topic))
       await deliver(sink, 1, rowsTo(1))
       onTestFinished(() => kafka.thaw())
-      kafka.freeze()
+      await kafka.freeze()
       const stop = new AbortController()
       const going = sink.deliver(deliveryOf(west, at(2), rowsTo(2)), stop.signal)
       setTimeout(() => stop.abort(new Error('enough')), 300)

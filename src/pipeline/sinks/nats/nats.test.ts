@@ -353,7 +353,7 @@ describe.each(natsPrograms)('a sink in $name', { timeout: 3 * SLOW_MS }, (progra
     const place = aPlace()
     const sink = await opened(declared(own.url, place))
     await deliver(sink, 1, rowsTo(1))
-    own.freeze()
+    await own.freeze()
     const stop = new AbortController()
     const going = sink.deliver(deliveryOf(west, at(2), fiveMegabytes()), stop.signal)
     setTimeout(() => stop.abort(new Error('enough')), 300)

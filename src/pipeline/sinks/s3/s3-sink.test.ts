@@ -200,7 +200,7 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
   it('that answers nobody is left when the call is ended', async () => {
     const sink = await opened(place())
     expect(await sink.probe(signal)).toMatchObject({ verified: true })
-    server.freeze()
+    await server.freeze()
     const stop = new AbortController()
     const going = sink.deliver(deliveryOf(west, at(1), rowsTo(1)), stop.signal)
     setImmediate(() => stop.abort(new Error('enough')))

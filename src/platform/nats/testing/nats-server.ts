@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../runtime/testing/free-port.ts'
+import { freeze } from '../../runtime/testing/freeze.ts'
 
 /** One program that suites run against. */
 export interface NatsProgram {
@@ -47,7 +48,7 @@ export interface TestNats extends AsyncDisposable {
   /** kill -9; what is in streams is on disk */
   kill(): Promise<void>
   /** it runs no further, and takes what the system takes for it, until `thaw` */
-  freeze(): void
+  freeze(): Promise<void>
   thaw(): void
   /** again on the same port, with what is on disk; `config`: other lines of configuration than before */
   start(config?: string): Promise<void>
@@ -83,7 +84,7 @@ export async function startNats(program: NatsProgram, config = '', jetStream = '
     port,
     url: `nats://127.0.0.1:${port}`,
     kill,
-    freeze: () => void child?.kill('SIGSTOP'),
+    freeze: () => freeze(child),
     thaw: () => void child?.kill('SIGCONT'),
     start,
     async [Symbol.asyncDispose]() {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../../../../platform/runtime/testing/free-port.ts'
+import { freeze } from '../../../../platform/runtime/testing/freeze.ts'
 import { TestAuthority } from '../../../ingest/stream/test/certificates.ts'
 
 const assets = process.env.KAFKA_ASSETS ?? ''
@@ -39,7 +40,7 @@ export interface TestKafka extends AsyncDisposable {
   kill(): Promise<void>
   start(): Promise<void>
   /** it runs no further, and takes what the system takes for it, until `thaw` */
-  freeze(): void
+  freeze(): Promise<void>
   thaw(): void
   /** What its own console consumer prints of a topic from the beginning: a line of so many messages, with headers, key and value. */
   consoleConsumer(topic: string, messages: number): Promise<string>
@@ -86,7 +87,7 @@ export async function startKafka(): Promise<TestKafka> {
     ca: authority.pem,
     kill,
     start,
-    freeze: () => void child?.kill('SIGSTOP'),
+    freeze: () => freeze(child),
     thaw: () => void child?.kill('SIGCONT'),
     consoleConsumer: (topic, messages) => consoleConsumer(directory, `127.0.0.1:${client}`, topic, messages),
     async [Symbol.asyncDispose]() {
