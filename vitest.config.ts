@@ -3,7 +3,9 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { measuredSlowness } from './src/platform/runtime/testing/slowness.ts'
 
-// Measured before anything else runs, for whatever waits or has a bar: src/platform/runtime/testing/slowness.ts reads it.
+// Measured before anything else runs, for whatever waits or has a bar: src/platform/runtime/testing/slowness.ts reads it. This file is
+// read once for each project.
+const isFirst = process.env.TEST_SLOWNESS === undefined
 process.env.TEST_SLOWNESS ??= String(measuredSlowness())
 const slowness = Number(process.env.TEST_SLOWNESS)
 
@@ -19,7 +21,7 @@ const ofSeconds = 'test/journeys/{siege,page-hang,page-scale,demo}.test.ts'
  * Journeys and units share them: the first small units begin where the last long journeys leave the processors idle.
  */
 const atOnce = slowness < 1.8 ? 6 : 4
-if (slowness > 1)
+if (isFirst && slowness > 1)
   console.log(
     `This machine is ${slowness} times as slow as the one on which bars were set: waits are that much longer, ${atOnce} files run at once.`,
   )

@@ -281,6 +281,28 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     hub.gateway.streams = true
   })
 
+  it('are called live no longer where the stream stalls with its connection open, and are what was read last', async () => {
+    hub.gateway.only = /\/stream/
+    const page = await visits.visit(`${base}/types/pvc?view=rows`)
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'orders', 'stock'])
+    await live(page).waitFor()
+    hub.gateway.hold = true
+    try {
+      const linkSays = (word: string) =>
+        page.getByRole('button', { name: new RegExp(`^Connection: ${word}`) }).waitFor()
+      await linkSays('Reconnecting')
+      await linkSays('Polling')
+      await hub.put(west([row('carts', 20), row('new', 30), row('stock', 40)]))
+      await lookAgain(page)
+      await expect.poll(() => names(page), patient).toEqual(['carts', 'new', 'stock'])
+    } finally {
+      hub.gateway.hold = false
+    }
+    await live(page).waitFor()
+    await hub.put(west([row('carts', 20), row('stock', 40)]))
+    await expect.poll(() => names(page), patient).toEqual(['carts', 'stock'])
+  })
+
   it('reach every tab over one stream', async () => {
     const page = await visits.visit(`${base}/types/pvc?view=rows`)
     const other = await page.context().newPage()
