@@ -312,7 +312,7 @@ describe('trouble that passes', () => {
       widgets: widgetsIn(4, 'a', 'b'),
       meddle: ({ url }) => url.pathname.includes('/b/'),
     })
-    const source = fast(aSource({ source: { namespaces: { include: ['a', 'b'] } } }), { timeoutMs: 300 })
+    const source = fast(aSource({ source: { namespaces: { include: ['a', 'b'] } } }), { timeoutMs: 1_500 })
     const part = whole(await read(cluster, source))
     expect(idsOf(part)).toEqual(['a/w0', 'a/w2'])
     expect(part.errors).toEqual([expect.objectContaining({ namespace: 'b', code: 'collection_timeout' })])
