@@ -65,7 +65,7 @@ export function hubApis({ kinds, namespaces = ['clusterpulse'], embedded }: HubA
         for (const { group, version, plural, kind } of kinds)
           await kube.listAll({ group, version, plural, kind, namespaced: false })
       },
-      { timeout: 20_000, interval: 50 },
+      { timeout: 80_000, interval: 50 },
     )
     return {
       kube,
@@ -89,4 +89,4 @@ export function hubApis({ kinds, namespaces = ['clusterpulse'], embedded }: HubA
 
 /** Waits until it holds. */
 export const until = (check: () => Promise<void> | void): Promise<void> =>
-  vi.waitFor(check, { timeout: 20_000, interval: 20 })
+  vi.waitFor(check, { timeout: 80_000, interval: 20 })

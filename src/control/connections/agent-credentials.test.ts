@@ -45,7 +45,7 @@ for (const { title, skip, open } of apis) {
       return credentials
     }
     const secretKey = (name: string) => ({ name, namespace })
-    const until = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 5 })
+    const until = (check: () => void) => vi.waitFor(check, { timeout: 80_000, interval: 5 })
     const refused = (reason: string) => ({ refused: reason })
 
     it('gives out a token once, keeps only its hash, and knows who shows it at once', async () => {

@@ -134,6 +134,6 @@ describe.skipIf(redisMissing)(`a manager over Redis${redisMissing ? ` (skipped: 
       )
       expect(states.filter((state) => state === 'Active')).toHaveLength(MANY)
     }
-    await vi.waitFor(isSaid, { timeout: 30_000, interval: 200 })
+    await vi.waitFor(isSaid, { timeout: 120_000, interval: 200 })
   })
 })

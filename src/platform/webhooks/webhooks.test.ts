@@ -161,7 +161,7 @@ describe.skipIf(skip)(`webhooks of a real kube-apiserver${skip ? ` (skipped: ${m
         expect(kube.create(clusters, trial, undefined, { dryRun: true })).rejects.toMatchObject({
           message: expect.stringMatching(/: admission webhook "[^"]+" denied the request: (?!.*denied the request)/),
         }),
-      { timeout: 30_000 },
+      { timeout: 120_000 },
     )
   })
   afterAll(async () => {

@@ -319,7 +319,7 @@ describe('LiveStore', () => {
     await vi.waitFor(() => expect(store.current().problem?.code).toBe('policies_unavailable'), PATIENCE_MS)
     expect(fleet()).toMatchObject({ loaded: false, clusters: new Map(), events: [] })
     gateway.refuse = null
-    await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 10_000 })
+    await vi.waitFor(() => expect(link()).toBe('live'), { timeout: 40_000 })
     expect(fleet().clusters.size).toBe(2)
   })
 

@@ -225,7 +225,7 @@ export async function conditionOf(world: World, name: string, type: string) {
 
 /** Waits until the status says so. */
 export function until(check: () => Promise<void> | void): Promise<void> {
-  return vi.waitFor(check, { timeout: 30_000, interval: 20 })
+  return vi.waitFor(check, { timeout: 120_000, interval: 20 })
 }
 
 export const untilPhase = (world: World, name: string, phase: string) =>

@@ -109,9 +109,9 @@ describe('a large answer', () => {
   it('is refused with 429 to who waits for many already, and made for others and after who went away', async () => {
     const [token, other] = [await admin({ user_id: 'many' }), await admin({ user_id: 'other' })]
     const slow = await Promise.all(Array.from({ length: 2 }, () => askedRaw(token)))
-    await systemClock.sleep(300)
+    await systemClock.sleep(500 * slowness)
     const waiting = Array.from({ length: 8 }, () => drained(token))
-    await systemClock.sleep(300)
+    await systemClock.sleep(500 * slowness)
     const refused = await fetched(token)
     expect([refused.status, refused.text, refused.headers.get('retry-after')]).toEqual([
       ...[429, 'too many large answers at once\n', '5'],

@@ -388,7 +388,7 @@ describe.skipIf(missingOriginal())(`apply beside a real kube-apiserver (${missin
         const { body } = await server.call('PATCH', at, probe, 'application/apply-patch+yaml')
         expect(JSON.stringify(body)).toContain('v:')
       },
-      { timeout: 20_000, interval: 100 },
+      { timeout: 80_000, interval: 100 },
     )
   })
   afterAll(() => server?.stop())

@@ -183,7 +183,7 @@ describe.skipIf(missingOriginal())(`schemas beside a real kube-apiserver (${miss
   beforeAll(async () => {
     server = await startOriginal()
     await server.call('POST', DEFINITIONS, definition('samples', 'Sample', schema))
-    await vi.waitFor(async () => expect((await server.call('GET', SAMPLES)).code).toBe(200), { timeout: 20_000 })
+    await vi.waitFor(async () => expect((await server.call('GET', SAMPLES)).code).toBe(200), { timeout: 80_000 })
   })
   afterAll(() => server?.stop())
 
