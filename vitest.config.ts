@@ -27,7 +27,7 @@ if (isFirst && slowness > 1)
   )
 
 // How long a whole journey may take on a busy machine: longer than each wait in it, which says better what did not come.
-const slow = { testTimeout: 400_000 * slowness, hookTimeout: 400_000 * slowness }
+const slow = { testTimeout: 600_000 * slowness, hookTimeout: 600_000 * slowness }
 
 // A page on which something did not come tells what was there instead.
 const ofPages = { setupFiles: ['test/page/on-failure.ts'] }
@@ -70,8 +70,8 @@ export default defineConfig({
   test: {
     tags,
     sequence: { sequencer: LongestFirst },
-    testTimeout: 120_000 * slowness,
-    hookTimeout: 120_000 * slowness,
+    testTimeout: 240_000 * slowness,
+    hookTimeout: 240_000 * slowness,
     // What is waited for guards against hanging, not against a machine that is busy.
     expect: { poll: { timeout: 60_000 * slowness } },
     pool: 'forks',

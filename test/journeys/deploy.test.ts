@@ -140,7 +140,7 @@ describe.skipIf(missing !== undefined)(`the manifests${missing === undefined ? '
     for (const names of combinations.map(withUser)) all.set(names.join(' '), combined(names))
     for (const folder of ['base', 'overlays/kubernetes', 'overlays/openshift'])
       all.set(folder, built(join(DEPLOY, folder)))
-  }, 600_000)
+  })
 
   const of = (kind: string, manifests: readonly Manifest[]) => manifests.filter((one) => one.kind === kind)
   const podsOf = (manifests: readonly Manifest[]) =>

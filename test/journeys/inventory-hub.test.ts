@@ -327,7 +327,7 @@ describe.skipIf(missing !== undefined)(
       await other.kill('SIGTERM')
       await expect.poll(written, { timeout: 240_000 }).toMatchObject({ status: 'Ready', failing: 0, conflict: null })
       expect(await stored()).toEqual(before)
-    }, 600_000)
+    })
 
     it('is written by an agent that asks to become a member, whatever the hub says and when', async () => {
       const said = await command('connect', 'east', '--kubeconfig', hubFile())

@@ -101,7 +101,7 @@ describe.skipIf(why !== undefined)(
         { route: 'request_approved', resource },
         { route: 'cluster_accepted', resource },
       ])
-    }, 600_000)
+    })
 
     it('makes join tokens with a role that reads no Secret, and accepts ahead with that of who decides', async () => {
       await kubectl(['create', 'serviceaccount', 'eve'])

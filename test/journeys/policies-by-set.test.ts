@@ -49,7 +49,7 @@ describe.skipIf(noBrowser !== undefined)('a policy by set of clusters', () => {
     await Promise.all([joins('east'), joins('west')])
     await kube.create(resource(managedClusterSet, false), { metadata: { name: 'prod' }, spec: {} } as never)
     await kube.create(resource(monitorAccessPolicy, true), policy as never)
-  }, 480_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await kube?.[Symbol.asyncDispose]()
@@ -167,5 +167,5 @@ describe.skipIf(noBrowser !== undefined)('a policy by set of clusters', () => {
     const after = stream.events.length
     await expect.poll(() => stream.events.length).toBeGreaterThan(after + 2)
     expect(said(after).filter((data) => data.includes('east'))).toEqual([])
-  }, 600_000)
+  })
 })

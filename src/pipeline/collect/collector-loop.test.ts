@@ -6,6 +6,7 @@ import { type CompiledSource, ownCollector } from '#metricsource'
 import { parseClusterName, type RowsPart, systemClock } from '#model'
 import { Metrics, silentLogger } from '#runtime'
 import { until } from '../../platform/kube/testing/scripted-server.ts'
+import { slowness } from '../../platform/runtime/testing/slowness.ts'
 import { VirtualTime } from '../agent/testing/virtual-time.ts'
 import { aMember, aSource, widgetsIn } from '../metricsource/run/testing/member.ts'
 import { type ColumnSpec, defineResource } from '../resources/define.ts'
@@ -379,7 +380,7 @@ describe('against a served API', () => {
     await put('ab', 'three', 3)
     await put('other', 'four', 4)
     await until(() => ids().join() === 'a/one,ab/three')
-    expect(Date.now() - changedAt).toBeLessThan(15_000)
+    expect((Date.now() - changedAt) / slowness).toBeLessThan(15_000)
     await server.objects.delete({ group: '', version: 'v1', plural: 'configmaps' }, { namespace: 'a', name: 'one' })
     await until(() => ids().join() === 'ab/three')
     expect(await metrics.registry.metrics()).toContain(

@@ -77,7 +77,7 @@ describe.skipIf(skip)(`usage through a real kube-apiserver${skip ? ` (skipped: $
       },
       await identity(),
     )
-  }, 180_000)
+  })
   afterAll(async () => {
     for (const kube of clients) await kube[Symbol.asyncDispose]()
     await metrics?.[Symbol.asyncDispose]()

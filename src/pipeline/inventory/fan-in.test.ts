@@ -38,7 +38,7 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('inventories of two cl
       members.set(name, cluster)
       await declare(cluster)
     }
-  }, 240_000)
+  })
   afterAll(async () => {
     for (const cluster of members.values()) await cluster[Symbol.asyncDispose]()
     await postgres?.[Symbol.asyncDispose]()
@@ -104,7 +104,7 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('inventories of two cl
     }
     await expect.poll(() => namesIn('west')).toEqual(['a'])
     expect(await namesIn('east')).toEqual(['a', 'shared'])
-  }, 180_000)
+  })
 
   it('are written three rows for three of a thousand that changed, and none and no deletion over a restart', async () => {
     const all = Array.from({ length: 1000 }, (_, at) => aRow(`web-${String(at).padStart(4, '0')}`))
@@ -141,7 +141,7 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('inventories of two cl
     await expect.poll(async () => (await namesIn('east')).length).toBe(1001)
     await expect.poll(written).toBe(before + 4)
     expect((await postgres.counts('fleet')).deleted).toBe(deleted)
-  }, 180_000)
+  })
 })
 
 /** A count once it is the same twice, two seconds apart: the statistics of a server follow within one. */

@@ -1,5 +1,6 @@
 import { connect } from 'node:tls'
 import { describe, expect, it } from 'vitest'
+import { slowness } from '../runtime/testing/slowness.ts'
 import type { ApiListener } from './listen.ts'
 import { aServer, listening } from './test/server.ts'
 
@@ -135,7 +136,7 @@ describe('a request', () => {
     const type = 'application/yaml'
     const at = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
     expect((await client.ask('POST', at, { body, type })).code).toBe(422)
-    expect(performance.now() - from).toBeLessThan(8_000) // 25 s on two loaded cores where keys are compared with each other
+    expect((performance.now() - from) / slowness).toBeLessThan(8_000) // 25 s on two loaded cores where keys are compared with each other
     const doubled = await client.ask('POST', at, { body: 'spec: {}\nspec: {}\n', type })
     expect([doubled.code, doubled.body.message]).toEqual([400, expect.stringContaining('"spec" stands twice')])
   })

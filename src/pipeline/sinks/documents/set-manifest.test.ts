@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { slowness } from '../../../platform/runtime/testing/slowness.ts'
 import { at, writingOf } from '../testing/contract.ts'
 import { manifestText, parseManifest, type SetManifest } from './set-manifest.ts'
 
@@ -29,5 +30,5 @@ it.each(['[],', '{},', '0,', '[', '{"a":'])('costs nothing where somebody put %s
   const text = `{"kind":"KollectExportSetManifest","paths":[${piece.repeat(30_000_000 / piece.length)}`
   const began = performance.now()
   expect(parseManifest(text)).toBeUndefined()
-  expect(performance.now() - began).toBeLessThan(2000)
+  expect((performance.now() - began) / slowness).toBeLessThan(2000)
 })

@@ -100,7 +100,7 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('many rows in PostgreS
     }
     expect(await load()).toMatchObject({ written: 1500 })
     expect(said.join()).toContain('a statement took longer than its limit')
-  }, 180_000)
+  })
 
   it('takes 50 writers of one cluster that see the same objects, at once and without a deadlock', async () => {
     const place = await aPlace(server)
@@ -129,7 +129,7 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('many rows in PostgreS
     await Promise.all(inventories.map((writing, n) => sinks[n % 10]?.remove(writing, at(9), signal)))
     expect(await place.count()).toBe(0)
     expect(await place.count('inventory_claims')).toBe(0)
-  }, 180_000)
+  })
 
   it('takes 20 000 rows, then 1 % of them again and nothing else', () => takes(20_000), 600_000)
   it('takes 100 000 rows, then 1 % of them again and nothing else', { timeout: 600_000, tags: ['long'] }, () =>
