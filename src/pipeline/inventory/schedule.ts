@@ -66,11 +66,13 @@ const TERMINAL_RETRY_MS = minutes(60)
 /** A binding of which nothing is known. */
 export const fresh: BindingState = {}
 
-/** A binding that exported before this process started. @param at when, by the clock of `decide` */
+/**
+ * A binding that exported before this process started. What was said of that may be older than what it did last: where the sink can be
+ * looked at, that comes at once. @param at when, by the clock of `decide`
+ */
 export const seeded = (checksum: string, at: number): BindingState => ({
   held: { checksum, isComplete: true },
   exportedAt: at,
-  touchedAt: at,
 })
 
 /** What to do now. @param content the latest; undefined: there is none to export. Asked only where it matters */

@@ -2,9 +2,10 @@ import type { Informer } from '#controller'
 import type { KubeObject } from '#kube'
 import type { Clock } from '#model'
 
-/** Between two looks passes so many times what the last one took, and no less than this, ms. */
+/** Between two looks passes so many times what the last one took, and no less and no more than this, ms: an API that was slow may be well. */
 const PAUSE_PER_LOOK = 10
 const LEAST_PAUSE_MS = 200
+const LONGEST_PAUSE_MS = 5_000
 
 /**
  * Reads anew, from the API itself, what targets are judged by. Watches of several kinds do not tell things in the order in which they
@@ -40,21 +41,15 @@ export class SecondLook {
     return this.#wanted
   }
 
-  /** Looks now. It is for whoever has not begun yet. Rejects when the signal aborts before it is over. */
-  async now(signal?: AbortSignal): Promise<void> {
-    this.#begun += 1
-    const nth = this.#begun
-    await Promise.all(this.#informers.map((informer) => informer.renew(signal)))
-    this.#done = Math.max(this.#done, nth)
-  }
-
   async #run(): Promise<void> {
     while (this.#wanted > this.#begun) {
       const startedAt = performance.now()
-      await this.now()
+      this.#begun += 1
+      await Promise.all(this.#informers.map((informer) => informer.renew()))
+      this.#done = this.#begun
       const tookMs = performance.now() - startedAt
       this.#onDone()
-      await this.#clock.sleep(Math.max(LEAST_PAUSE_MS, tookMs * PAUSE_PER_LOOK))
+      await this.#clock.sleep(Math.min(Math.max(LEAST_PAUSE_MS, tookMs * PAUSE_PER_LOOK), LONGEST_PAUSE_MS))
     }
   }
 }

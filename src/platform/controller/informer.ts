@@ -157,9 +157,9 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 
   /**
    * Reads everything from its sources anew, as it is now or later: a watch may be late, and is then later than another one. Resolves when
-   * it is in, which is never while a source does not answer, or when the informer stops. Rejects when the signal aborts before.
+   * it is in, which is never while a source does not answer, or when the informer stops.
    */
-  async renew(signal?: AbortSignal): Promise<void> {
+  async renew(): Promise<void> {
     if (this.#stop.signal.aborted) return
     this.start()
     const lists = this.#sources.map((_, at) => {
@@ -168,7 +168,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         this.#waiting[at] = [...(this.#waiting[at] ?? []), resolve]
       })
     })
-    await unlessAborted(Promise.all(lists), signal)
+    await Promise.all(lists)
   }
 
   async stop(): Promise<void> {

@@ -250,6 +250,14 @@ export class Binding implements AsyncDisposable {
     return { ...known, state: 'current', reason: 'UpToDate', message: 'the sink holds what an earlier start exported' }
   }
 
+  /** What is said of it in the end: no content of which it is not sure that it stands there. */
+  lastView(): BindingView {
+    const view = this.view()
+    if (this.#standing !== undefined && this.#standing === view.lastChecksum) return view
+    const { lastChecksum: _, ...unsure } = view
+    return unsure as BindingView
+  }
+
   /** Ends what runs; what the sink has not taken yet is given again after a restart. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()

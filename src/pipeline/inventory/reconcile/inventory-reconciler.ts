@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { againAfter, done, type Informer, keyText, type Outcome, type Reconciler } from '#controller'
 import { type Fault, type KollectKnown, kollectFaults } from '#kinds'
 import { isKubeError, type KubeClient, type KubeObject, type ObjectKey } from '#kube'
 import { type Clock, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
 import type { SinkFamily } from '#sinks'
-import type { Seed } from '../bindings/binding.ts'
+import type { Binding, Seed } from '../bindings/binding.ts'
 import { InventoryRun, type InventoryRunOptions } from '../bindings/inventory-run.ts'
 import { type BindingPlan, type FoundSink, planBindings } from '../bindings/plan.ts'
 import type { BindingView, RemovalView } from '../bindings/view.ts'
@@ -15,6 +16,7 @@ import { SecondLook } from '../second-look.ts'
 import { placeText, type SinkPlace } from '../sink-place.ts'
 import { isBeingRead } from '../status/inventory-conditions.ts'
 import {
+  exportsOf,
   type InventoryStatus,
   inventoryStatus,
   type StatusFacts,
@@ -59,12 +61,21 @@ const COUNTS_EVERY_MS = seconds(5)
 const TARGETS_AGAIN_MS = seconds(30)
 /** What was said before a start is not taken back while all is read anew, as long as that takes no longer, ms. */
 const READ_WITHIN_MS = seconds(10)
+/** Who ends does not wait longer for the API, ms. */
+const LAST_WORD_MS = seconds(2)
+
+interface OneRun {
+  readonly key: ObjectKey
+  readonly uid: string
+  readonly run: InventoryRun
+  readonly since: number
+}
 
 /** Brings inventories of one kind from the API to their bindings, and how those stand back into their statuses. */
 export class InventoryReconciler implements Reconciler {
   readonly name: string
   readonly #options: InventoryReconcilerOptions
-  readonly #runs = new Map<string, { readonly uid: string; readonly run: InventoryRun; readonly since: number }>()
+  readonly #runs = new Map<string, OneRun>()
   readonly #writtenAt = new Map<string, number>()
   readonly #looks: SecondLook
   /** what would take rows away, by what was known before this look is over */
@@ -136,7 +147,37 @@ export class InventoryReconciler implements Reconciler {
     this.#isClosed = true
     const runs = [...this.#runs.values()]
     this.#runs.clear()
-    await Promise.all(runs.map(({ run }) => run[Symbol.asyncDispose]()))
+    await Promise.all(
+      runs.map(async ({ key, run }) => {
+        const { bindings } = run
+        await run[Symbol.asyncDispose]()
+        await this.#sayLast(key, bindings)
+      }),
+    )
+  }
+
+  /** What its sinks took since its status was written: the next start goes on from there. Onto the version that is known here. */
+  async #sayLast(key: ObjectKey, bindings: readonly Binding[]): Promise<void> {
+    const { kube, of, clock, objects, run } = this.#options
+    const latest = objects.get(key) as AnyInventory | undefined
+    if (!latest) return
+    const stored = (latest.status ?? {}) as InventoryStatus
+    const sinkExports = exportsOf(
+      stored,
+      bindings.map((binding) => binding.lastView()),
+      clock.now(),
+    )
+    const taken = (all: InventoryStatus['sinkExports'] = []) =>
+      all.map(({ name, lastChecksum }) => [name, lastChecksum])
+    if (isDeepStrictEqual(taken(sinkExports), taken(stored.sinkExports))) return
+    const body = { metadata: { resourceVersion: latest.metadata.resourceVersion }, status: { sinkExports } }
+    const signal = AbortSignal.timeout(LAST_WORD_MS)
+    await kube
+      .patch(of.resource, key, body, { kind: 'merge', subresource: 'status', signal })
+      // Sinks are looked at when the process starts again.
+      .catch((error: unknown) =>
+        run.logger.warn({ inventory: key, err: error }, 'what was exported last is not written down'),
+      )
   }
 
   async #follow(key: ObjectKey, object: AnyInventory, signal: AbortSignal): Promise<Outcome> {
@@ -265,7 +306,7 @@ export class InventoryReconciler implements Reconciler {
       seeds: seedsOf(object.status as InventoryStatus | undefined),
       onChange: () => enqueue(key),
     })
-    this.#runs.set(text, { uid, run, since: this.#options.clock.now() })
+    this.#runs.set(text, { key, uid, run, since: this.#options.clock.now() })
     return run
   }
 

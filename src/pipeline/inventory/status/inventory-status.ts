@@ -31,10 +31,7 @@ export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now
     ...(itemCount !== undefined && { itemCount }),
     ...(lastExportAt > 0 && { lastExportTime: timeText(lastExportAt) }),
     // Where it cannot even be planned, what was exported before still holds.
-    sinkExports:
-      bindings.length === 0 && facts.blocked
-        ? (stored.sinkExports ?? [])
-        : bindings.map((binding) => exportOf(stored, binding, now)),
+    sinkExports: bindings.length === 0 && facts.blocked ? (stored.sinkExports ?? []) : exportsOf(stored, bindings, now),
     ...(rollUp && {
       targetCount: rollUp.targetCount,
       namespaceShardCount: rollUp.shards.length,
@@ -42,6 +39,12 @@ export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now
     }),
   }
 }
+
+export const exportsOf = (
+  stored: InventoryStatus,
+  bindings: readonly BindingView[],
+  now: number,
+): NonNullable<InventoryStatus['sinkExports']> => bindings.map((binding) => exportOf(stored, binding, now))
 
 /** What was said of this binding stays where nothing newer is known. */
 function exportOf({ sinkExports = [] }: InventoryStatus, view: BindingView, now: number) {

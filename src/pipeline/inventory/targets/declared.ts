@@ -29,8 +29,13 @@ export interface Declared<Spec> {
   readonly annotations: Readonly<Record<string, string>>
   readonly spec: Spec
   readonly generation?: number
-  /** rows it had when that was written last, also by earlier starts; absent: that was never known */
-  readonly collectedCount?: number
+  /** what was said of it last, also by earlier starts; absent: nothing ever was */
+  readonly said?: {
+    /** rows it had */
+    readonly count: number
+    /** why it was not read; absent: it was */
+    readonly degraded?: string
+  }
 }
 
 /** Objects of inventory by their kinds; others are passed over. */

@@ -353,8 +353,8 @@ class RunningTarget {
     if (this.#doubt || this.#looking) {
       this.#prepared = prepared
       this.#revision = revision
-      if (this.#isPlanned) this.#rows?.setComplete(false, this.#doubt !== undefined)
-      else if (this.#doubt) this.#plan = { degraded: this.#doubt }
+      this.#rows?.setComplete(false, this.#doubt !== undefined)
+      if (!this.#isPlanned && this.#doubt) this.#plan = { degraded: this.#doubt }
       return
     }
     this.#plan = plan
@@ -403,18 +403,24 @@ class RunningTarget {
     }
   }
 
-  /** Another plan that takes rows away waits for a second look, and for one more where it is another by then. */
-  #lookFor(plan: Plan, { spec }: Declared<TargetSpec>, { looks }: TargetWorld): Looking | undefined {
+  /**
+   * A plan that takes rows away waits for a second look, and for one more where it is another by then. What an earlier start brought
+   * stands in sinks, and no plan is known by which it came: the first one of now may take it away.
+   */
+  #lookFor(plan: Plan, { spec, said }: Declared<TargetSpec>, { looks }: TargetWorld): Looking | undefined {
     const takesNothing = plan.degraded && !plan.isDenied
-    if (!looks || takesNothing || !this.#isPlanned || !this.#rows || takesAllOf(this.#plan, plan)) return undefined
+    const isNew = !this.#rows && said === undefined
+    if (!looks || takesNothing || isNew || (this.#isPlanned && takesAllOf(this.#plan, plan))) return undefined
     const by = [takenBy(plan), spec]
     const looking = isDeepStrictEqual(by, this.#looking?.by) ? this.#looking : { by, look: looks.ask() }
     return looking && looks.done >= looking.look ? undefined : looking
   }
 
   /** A mistake in what never brought a row must not hold up what other targets bring; and nothing of it can be lost. */
-  #neverHadRows({ collectedCount = 0 }: Declared<TargetSpec>, { reason }: Degradation): boolean {
-    return !this.#isOfCluster && !this.#rows && collectedCount === 0 && MISTAKES.has(reason)
+  #neverHadRows({ said }: Declared<TargetSpec>, { reason }: Degradation): boolean {
+    // Numbers are written a little late: of one that was read last there may be rows in sinks, and that it has none says nothing.
+    const wasMistake = said === undefined || (said.count === 0 && MISTAKES.has(said.degraded as Degradation['reason']))
+    return !this.#isOfCluster && !this.#rows && wasMistake && MISTAKES.has(reason)
   }
 
   /** Its rows go, and that it has none is all there is to know. */
@@ -436,7 +442,9 @@ class RunningTarget {
     this.state = now
     const isHindered = now.degraded !== undefined || now.forbidden !== undefined
     if (this.#plan.reads) this.#rows?.setComplete(now.isComplete, isHindered, this.#readRevision >= 0)
-    else if (!this.#isDropped) this.#options.rows.target(this.key).setComplete(false, true)
+    // Of what is declared so that it reads nothing nobody waits for a list: others go on, and its rows stay in sinks.
+    else if (!this.#isDropped)
+      this.#options.rows.target(this.key).setComplete(false, !now.isReading, this.#isPlanned && !this.#doubt)
     return !isDeepStrictEqual(before, now)
   }
 
@@ -460,6 +468,7 @@ class RunningTarget {
       failures,
       ...(lastFailure !== undefined && { lastFailure }),
     }
+    if (!this.#isPlanned && this.#looking) return { ...base, isComplete: false, isReading: true }
     if (plan.degraded) return { ...base, isComplete: false, isReading: false, degraded: this.#doubt ?? plan.degraded }
     const forbidden = states.flatMap((one) => (one.phase === 'forbidden' ? [one.message] : []))
     const degraded = this.#doubt ?? degradationOf(states, failures, lastFailure)

@@ -122,9 +122,8 @@ export class InventoryTargets {
     )
     this.#onLooked = () => this.#lookSoon(signal)
     try {
+      // Their first lists are of several moments: what has rows in sinks, perhaps, is read after one look more.
       await Promise.all(informers.map((informer) => informer.synced(signal)))
-      // Their first lists are of several moments.
-      await this.#looks.now(signal)
       await this.#prepare()
       this.#look()
       while (!signal.aborted) {
@@ -203,6 +202,12 @@ function worldOf({
   }
 }
 
+function saidOf({ collectedCount = 0, conditions = [] }: KollectTargetStatus): Declared<unknown>['said'] {
+  if (conditions.length === 0) return undefined
+  const degraded = conditions.find(({ type, status }) => type === 'Degraded' && status === 'True')?.reason
+  return { count: collectedCount, ...(degraded !== undefined && { degraded }) }
+}
+
 /** What is being deleted is not declared any more. */
 const declaredBy = <Spec>(
   objects: readonly {
@@ -214,10 +219,10 @@ const declaredBy = <Spec>(
   objects
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .map(({ metadata: { name, namespace = '', annotations = {}, generation }, spec, status }) => {
-      const { collectedCount } = (status ?? {}) as KollectTargetStatus // other kinds have no such field
+      const said = saidOf((status ?? {}) as KollectTargetStatus) // other kinds have no such fields
       return {
         ...{ name, namespace, annotations, spec },
         ...(generation !== undefined && { generation }),
-        ...(collectedCount !== undefined && { collectedCount }),
+        ...(said && { said }),
       }
     })

@@ -3,7 +3,7 @@ import type { Condition } from '#controller'
 import { type KubeClient, KubeError, type KubeObject, type Resource, type WatchOptions } from '#kube'
 import { systemClock } from '#model'
 import { silentLogger } from '#runtime'
-import { inventoryInformers } from '../objects.ts'
+import { inventoryInformers, inventoryResources } from '../objects.ts'
 import { lagging } from '../testing/lagging.ts'
 import { statusOf, troubleOf } from './status.ts'
 import {
@@ -275,6 +275,22 @@ describe('a target that runs', () => {
     expect((await target())?.status).toMatchObject({ collectedCount: 2 })
   })
 
+  it('is waited for as well where the number of its rows was not written before the end', async () => {
+    await cluster.apply(aTarget())
+    const first = await run()
+    await expectRows(first, ['shop/a=on', 'shop/b=on'])
+    await expect.poll(async () => conditionOf(await target(), 'Ready')).toBe('True/Collecting')
+    await first.stop()
+    const { metadata, status } = (await target()) as KubeObject
+    const key = { name: metadata.name, namespace: 'shop' }
+    const late = { status: { ...(status as object), collectedCount: 0 } }
+    await cluster.kube.patch(inventoryResources.targets, key, late, { kind: 'merge', subresource: 'status' })
+    await cluster.remove(aProfile())
+    const second = await run()
+    await expectDegraded('ProfileNotFound')
+    expect(second.rows.state(key)).toMatchObject({ kind: 'rows', isComplete: false, isHindered: true })
+  })
+
   it('that is well says the same over a restart, and that it is refused at once where it is', async () => {
     await cluster.apply(aTarget())
     const first = await run()
@@ -495,6 +511,39 @@ describe('what is judged while something is not followed', () => {
     await cluster.remove(labelled('attic', {}))
   })
 
+  it.each([
+    ['suspended', () => cluster.apply(aTarget({ includedNamespaces: ['shop'], suspend: true })), 'Suspended'],
+    ['without its profile', () => cluster.remove(aProfile()), 'ProfileNotFound'],
+  ] as const)(
+    'is known anew before what an earlier start brought goes, where the target was %s since',
+    async (_, stop, reason) => {
+      await cluster.apply(aScope({ allowedNamespaces: ['shop'] }))
+      await cluster.apply(aTarget({ includedNamespaces: ['shop'] }))
+      const first = await run()
+      await expectRows(first, ['shop/a=on', 'shop/b=on'])
+      await expect.poll(async () => (await target())?.status).toMatchObject({ collectedCount: 2 })
+      await first.stop()
+      await stop()
+      const now = await run({
+        informers: inventoryInformers(lagging(cluster.kube, 'kollectscopes', 60_000), silentLogger),
+      })
+      await expectDegraded(reason)
+      let wasDropped = false
+      const watching = setInterval(() => {
+        wasDropped ||= now.rows.state({ namespace: 'shop', name: 'settings' }).kind === 'dropped'
+      }, 1)
+      try {
+        await cluster.apply(aScope({ allowedNamespaces: ['shop', 'bank'] }))
+        await cluster.apply(aProfile())
+        await cluster.apply(aTarget({ includedNamespaces: ['shop', 'bank'], suspend: false }))
+        await expectRows(now, ['bank/c=on', 'shop/a=on', 'shop/b=on'])
+        expect(wasDropped).toBe(false)
+      } finally {
+        clearInterval(watching)
+      }
+    },
+  )
+
   it('does not count a profile as missing that may have been made since', async () => {
     const line = cuttable(cluster.kube, 'kollectprofiles')
     await cluster.apply(aTarget())
@@ -523,6 +572,10 @@ describe('what is judged while something is not followed', () => {
       if (nth === 1) yield* cluster.kube.watch(resource, options)
       else await new Promise((resolve) => options.signal.addEventListener('abort', resolve))
     }
+    await cluster.apply(aTarget())
+    const first = await run()
+    await expect.poll(async () => conditionOf(await target(), 'Ready')).toBe('True/Collecting')
+    await first.stop()
     const { kube } = cuttable(cluster.kube, '')
     const hanging = new Proxy(kube, { get: (of, field) => (field === 'watch' ? watch : Reflect.get(of, field)) })
     const now = await run({ informers: inventoryInformers(hanging, silentLogger) })
@@ -530,6 +583,8 @@ describe('what is judged while something is not followed', () => {
     running = undefined
     const stopped = await Promise.race([now.stop().then(() => true), systemClock.sleep(10_000).then(() => false)])
     expect(stopped).toBe(true)
+    // What the first one wrote goes by its like.
+    await run()
   })
 
   it('is gone by once all was followed again: what a scope denies loses its rows', async () => {
