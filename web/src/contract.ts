@@ -59,6 +59,7 @@ export {
   createClient,
   isWhole,
   noRows,
+  rowKey,
   type StoreView,
   storeCause,
   storeTitle,

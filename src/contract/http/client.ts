@@ -128,6 +128,8 @@ export interface RowsPageQuery {
 export interface RowsStreamQuery extends Omit<FleetRowsQuery, 'aggregations'> {
   /** as in GET /api/v2/rows/<type> */
   readonly type: string
+  /** with `limit`: rows outside of these of which it is told as well, as `rowKey` names them, at most 100 */
+  readonly also?: readonly string[]
 }
 
 /** What a stream carries. */

@@ -40,7 +40,7 @@ const StreamQuery = {
     Type.Array(Type.String({ minLength: 1, maxLength: 8192 }), {
       maxItems: 16,
       description:
-        '`<type>?<query>`: rows of any kind over the fleet, with the words of GET /api/v2/rows/<type> (cluster, source, namespace, labels, q, where, sort, order, limit), URL-encoded as one value. With `limit` the first rows in order and how many there are; without it all, up to 50 000 (repeatable: several queries over one connection)',
+        '`<type>?<query>`: rows of any kind over the fleet, with the words of GET /api/v2/rows/<type> (cluster, source, namespace, labels, q, where, sort, order, limit), URL-encoded as one value. With `limit` the first rows in order and how many there are, and what becomes of others that `also=<cluster>/<id>` names (up to 100 times); without it all, up to 50 000 (repeatable: several queries over one connection)',
     }),
   ),
   lastEventId: Type.Optional(

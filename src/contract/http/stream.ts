@@ -9,7 +9,8 @@ import type { ClusterView, PartView, RowType, RowView, StreamChange } from './vi
  * Query: `cluster=<name>` (repeatable) adds rows of those clusters; `type=node` (repeatable) which rows; without them the stream
  * carries clusters only, and with `clusters=false` not even these. `rows=<type>?<query>` (repeatable) adds rows of any kind over the
  * fleet: the words of GET /api/v2/rows/<type>, URL-encoded as one value. Its number in the messages is its place in the address,
- * from 0.
+ * from 0. Beside `limit`, `also=<cluster>/<id>` (repeatable, at most 100) names rows outside of the first ones of which it is told what
+ * they are now, and what becomes of them, as of rows that left.
  *
  * After `snapshot` come `change`s. Each query of rows begins with `rows` messages, the first with `from` 0, the last with `isLast`;
  * then come `rowsChange`s. `synced` ends what belongs to one moment: everything before it is one state of the fleet. Whoever comes
@@ -86,7 +87,8 @@ export type RowsChange =
   /**
    * gone, no longer matching, or no longer among the first `limit`. Only with `limit`: `gone`, it is nowhere among the rows of the query,
    * in front of these or behind them; `row`, what it is now where it left because it changed. A row that left is told again when it
-   * changes or goes elsewhere, as long as it is one of the latest hundred.
+   * changes or goes elsewhere, as long as it is one of the latest hundred. So is a row in `also`, whether it left or not: it is told
+   * once behind the beginning, or the coming back, and with each change; one that may not be seen is `gone`, as one that is not there.
    */
   | { op: 'remove'; cluster: string; id: string; gone?: true; row?: FleetRowView }
   /** all rows of this cluster are forgotten, and its age with them; others may follow */

@@ -119,9 +119,17 @@ export class Backlog {
       }
       return true
     }
-    if (part.place === undefined || part.place === feed.place) return false
+    if (part.place !== undefined && part.place === feed.place) {
+      if (!part.isAlsoDue) return false
+      part.isAlsoDue = false
+      const also = feed.alsoFrame(query)
+      if (also) this.#parts.write(client, also)
+      return also !== undefined
+    }
+    if (part.place === undefined) return false
     const step = feed.since(part.place)
     part.isLost = step === undefined
+    part.isAlsoDue ||= part.isLost
     part.place = step?.to
     const frame = step?.frame(query)
     if (frame) this.#parts.write(client, frame)

@@ -26,6 +26,8 @@ export interface Progress {
   snapshot: RowsSnapshot | undefined
   /** the next frame of it */
   next: number
+  /** of rows besides it is still to be told what became of them */
+  isAlsoDue: boolean
   /** what was told cannot be gone on from: the next beginning is the newest */
   isLost: boolean
   /** nothing more comes */
@@ -37,6 +39,7 @@ export const beginning = (place?: number, epoch = -1): Progress => ({
   epoch,
   snapshot: undefined,
   next: 0,
+  isAlsoDue: true,
   isLost: false,
   isEnded: false,
 })
@@ -121,7 +124,7 @@ export class StreamGroup implements Subscription, Asked {
     this.feeds = feeds
     this.key = groupKey(accessView, asked)
     this.#fleetMark = markOf(fleetKey(accessView, asked))
-    this.#rowsMarks = feeds.map(({ key }) => markOf(key))
+    this.#rowsMarks = feeds.map(({ rowsKey }) => markOf(rowsKey))
   }
 
   get accessView(): AccessView {

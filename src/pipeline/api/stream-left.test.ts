@@ -35,6 +35,23 @@ describe('rows that left a window', () => {
     expect(left.take(none, fates({ a: 'gone' }))).toEqual([])
   })
 
+  it('are told of as well where somebody asked for them, as long as they are not shown', () => {
+    const asked = [row('a'), row('b'), row('c')]
+    const left = new LeftRows(asked, [row('c')])
+    const told = (texts: readonly string[]) => texts.map((text) => (text === 'put' ? text : JSON.parse(text)))
+    const a = { op: 'remove', cluster: 'west', id: 'a' }
+    expect(told(left.asked(fates({ a: '{"x":1}', b: 'gone', c: '{"x":1}' })))).toEqual([
+      { ...a, row: { x: 1 } },
+      { ...a, id: 'b', gone: true },
+    ])
+    expect(told(left.take(none, fates({ b: '{"x":2}', c: '{"x":2}' })))).toEqual([{ ...a, id: 'b', row: { x: 2 } }])
+    expect(told(left.take(shown('a'), fates({ a: '{"x":3}' })))).toEqual(['put'])
+    // However many leave after them.
+    left.take(removed('a', 'c', ...Array.from({ length: 150 }, (_, at) => `p${at}`)), fates({}))
+    expect(told(left.asked(() => 'gone')).map(({ id }) => id)).toEqual(['b', 'a', 'c'])
+    expect(left.take(none, () => 'gone')).toHaveLength(103)
+  })
+
   it('are a hundred at most', () => {
     const left = new LeftRows()
     left.take(removed(...Array.from({ length: 150 }, (_, at) => `p${at}`)), fates({}))

@@ -14,8 +14,12 @@ export interface RowsAsked extends RowsQuery {
   readonly limit?: number
   /** of a page of the same rows in the same order: the row that the first one stands behind */
   readonly cursor?: string
+  /** rows outside of these of which it is told as well, as `<cluster>/<id>`, each once, sorted */
+  readonly also?: readonly string[]
   /** equal texts ask the same */
   readonly text: string
+  /** equal ones are answered by the same rows, whatever is told besides */
+  readonly rowsText: string
 }
 
 const maxLimit = 2000
@@ -34,6 +38,7 @@ const lengths: Readonly<Record<string, number>> = {
 const lists: Readonly<Record<string, { readonly most: number; readonly length: number }>> = {
   cluster: { most: 1000, length: 253 },
   where: { most: 10, length: 512 },
+  also: { most: 100, length: 600 },
 }
 
 /**
@@ -65,6 +70,7 @@ export function parseRowsAsked(text: string): RowsAsked {
   if (most !== undefined && (!/^\d+$/.test(limit ?? '') || most < 1 || most > maxLimit))
     refuse(text, `limit is a number from 1 to ${maxLimit}`)
   if (rest.cursor !== undefined && most === undefined) refuse(text, 'cursor needs limit: how many rows behind it')
+  if (many.also && most === undefined) refuse(text, 'also needs limit: without it all rows are told')
   const selector = labels === undefined ? undefined : parseLabelSelector(labels)
   if (typeof selector === 'string') refuse(text, `labels=${selector}`)
   const asked = {
@@ -76,7 +82,10 @@ export function parseRowsAsked(text: string): RowsAsked {
     ...(way && { order: way }),
     ...(most !== undefined && { limit: most }),
   } as const
-  return { ...asked, text: JSON.stringify(Object.entries(asked).sort(([a], [b]) => (a < b ? -1 : 1))) }
+  const rowsText = JSON.stringify(Object.entries(asked).sort(([a], [b]) => (a < b ? -1 : 1)))
+  if (!many.also) return { ...asked, text: rowsText, rowsText }
+  const also = [...new Set(many.also)].sort()
+  return { ...asked, also, text: JSON.stringify([rowsText, also]), rowsText }
 }
 
 function decoded(text: string): string {

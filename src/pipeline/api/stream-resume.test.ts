@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { PolicyDocument } from '#access'
+import type { FleetRowView } from '#http'
 import { writeCursor } from './page.ts'
 import { allow, within } from './test/policies.ts'
 import { ManualClock, type PlainFleet, Reader, Replica, ToldFleet } from './test/stream-fleet.ts'
@@ -43,6 +44,10 @@ const queries = [
     behind: { ...behind, size: 0 },
     byPlace: true,
   },
+  {
+    ...{ text: 'pvcx?sort=size&limit=2&also=west%2Fa%2Fr1&also=east%2Fb%2Fr3', holds: () => true, limit: 2, order: 1 },
+    also: ['west/a/r1', 'east/b/r3'],
+  },
 ] as const
 
 interface Row {
@@ -63,7 +68,7 @@ function expected(fleet: PlainFleet, who: string, policy: Policy, query: (typeof
     }
   }
   const texts = ({ cluster, id, size }: Row) => `${cluster}/${id}=${size}`
-  if (!('limit' in query)) return { total: rows.length, rows: rows.map(texts).sort() }
+  if (!('limit' in query)) return { total: rows.length, also: [], rows: rows.map(texts).sort() }
   const sizeOf = ({ size }: Row) => ('byPlace' in query ? 0 : size)
   const compare = (one: Row, other: Row) =>
     query.order * (sizeOf(one) - sizeOf(other) || (place(one) < place(other) ? -1 : 1))
@@ -73,13 +78,23 @@ function expected(fleet: PlainFleet, who: string, policy: Policy, query: (typeof
       !('behind' in query) ||
       ((place(row) !== place(query.behind) || sizeOf(row) !== query.behind.size) && compare(query.behind, row) < 0),
   )
-  return { total: rows.length, rows: shown.slice(0, query.limit).map(texts) }
+  const also = ('also' in query ? query.also : []).map((name) => {
+    const row = rows.find(({ cluster, id }) => `${cluster}/${id}` === name)
+    return row ? texts(row) : `${name} is gone`
+  })
+  return { total: rows.length, also, rows: shown.slice(0, query.limit).map(texts) }
 }
 
 function holds(reader: Reader, at: number) {
-  const { rows, total } = reader.held[at] as Reader['held'][number]
-  const texts = [...rows.values()].map(({ cluster, id, values }) => `${cluster}/${id}=${values.size}`)
-  return { total, rows: 'limit' in (queries[at] as object) ? texts : texts.sort() }
+  const { rows, total, left, gone, ended } = reader.held[at] as Reader['held'][number]
+  const textOf = ({ cluster, id, values }: FleetRowView) => `${cluster}/${id}=${values.size}`
+  const texts = [...rows.values()].map(textOf)
+  const query = queries[at] as (typeof queries)[number]
+  const also = ('also' in query ? query.also : []).map((name) => {
+    const row = rows.get(name) ?? left.get(name)?.row
+    return row ? textOf(row) : `${name} is ${gone.has(name) || ended ? 'gone' : 'not told of'}`
+  })
+  return { total, also, rows: 'limit' in (queries[at] as object) ? texts : texts.sort() }
 }
 
 type Act =

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { applyRows, type HeldRows, noRows, type RowsMessage } from '#http'
 import { Table } from '#model'
+import { parseRowsAsked } from './stream-query.ts'
 import { allow, within } from './test/policies.ts'
 import { aRow, aSource, GivenCatalog } from './test/sources.ts'
 import { type Frame, StreamReader } from './test/stream-reader.ts'
@@ -121,6 +122,8 @@ describe('rows of a stream', () => {
     ['pvcx?order=up', 'order is asc or desc'],
     ['pvcx?labels=a%3D%3D%3D', 'labels='],
     ['?limit=1', 'no name of a type'],
+    ['pvcx?also=west%2Fa%2Fx', 'also needs limit'],
+    [`pvcx?limit=1${'&also=x'.repeat(101)}`, 'also stands there more than 100 times'],
   ])('refuse %s with a sentence', async (text, words) => {
     await using fleet = await world()
     const { status, body } = await fleet.get(`/api/v1/stream?rows=${encodeURIComponent(text)}`)
@@ -179,6 +182,58 @@ describe('rows of a stream', () => {
     expect(ids([...first.frames, ...again.frames], 1)).toEqual(['west/a/y'])
   })
 
+  const besides = (...names: readonly string[]) => names.map((name) => `&also=${encodeURIComponent(name)}`).join('')
+  const outside = (frames: readonly Frame[], query = 0) => {
+    const { left, gone } = held(frames, query)
+    return [[...left].map(([key, { row }]) => `${key} ${row.values.size}`).sort(), [...gone.keys()].sort()]
+  }
+
+  it('tell what became of others that somebody names who comes back, and of what they were told before', async () => {
+    await using fleet = await world()
+    await fleet.connect('west')
+    await collect(fleet, 'west', { 'a/u': 50, 'a/v': 40, 'a/x': 30, 'a/y': 20, 'a/z': 10 })
+    const url = await fleet.server.start()
+    const asked = 'pvcx?sort=size&order=desc&limit=2'
+    const first = await open(url, [asked])
+    await collect(fleet, 'west', { 'a/v': 1, 'a/x': 30, 'a/y': 20, 'a/z': 10 })
+    await moment(first, 2)
+    expect(outside(first.frames)).toEqual([['west/a/v 1'], ['west/a/u']])
+    const { lastEventId } = first
+    first.close()
+    // One lives again, one changes, one is deleted.
+    await collect(fleet, 'west', { 'a/u': 5, 'a/v': 2, 'a/x': 30, 'a/y': 20 })
+    const also = besides('west/a/u', 'west/a/v', 'west/a/x', 'west/a/z', 'east/a/x', 'west/a/never')
+    const again = await open(url, [asked + also], `&lastEventId=${lastEventId}`)
+    expect(events(again)).toEqual(['store', 'rowsChange', 'rowsChange', 'synced'])
+    const both = () => [...first.frames, ...again.frames]
+    const nowhere = ['east/a/x', 'west/a/never', 'west/a/z']
+    expect(ids(both())).toEqual(['west/a/x', 'west/a/y'])
+    expect(outside(both())).toEqual([['west/a/u 5', 'west/a/v 2'], nowhere])
+    // A beginning tells it, too.
+    const other = await open(url, [asked, asked + also])
+    expect(events(other)).toEqual(['store', 'rows', 'rows', 'rowsChange', 'synced'])
+    expect(outside(other.frames, 1)).toEqual([['west/a/u 5', 'west/a/v 2'], nowhere])
+    await collect(fleet, 'west', { 'a/u': 6, 'a/x': 3, 'a/y': 20, 'a/z': 1, 'a/w': 4 })
+    await moment(again, 2)
+    await moment(other, 2)
+    const told = [
+      ['west/a/x 3', 'west/a/z 1'],
+      ['east/a/x', 'west/a/never', 'west/a/v'],
+    ]
+    expect([ids(both()), outside(both())]).toEqual([['west/a/y', 'west/a/u'], told])
+    expect([ids(other.frames, 1), outside(other.frames, 1)]).toEqual([['west/a/y', 'west/a/u'], told])
+    expect(outside(other.frames, 0)).toEqual([['west/a/x 3'], []])
+  })
+
+  it('are shared by all who name the same others, in whatever order', () => {
+    const [one, other, none] = ['&also=w%2Fa&also=w%2Fb', '&also=w%2Fb&also=w%2Fa&also=w%2Fb', ''].map((also) =>
+      parseRowsAsked(`pvcx?limit=2${also}`),
+    )
+    expect(one).toEqual(other)
+    expect(one?.text).not.toBe(none?.text)
+    expect(one?.rowsText).toBe(none?.rowsText)
+  })
+
   it('go on where they can, and begin where the question is another', async () => {
     await using fleet = await world()
     await fleet.connect('west')
@@ -194,6 +249,31 @@ describe('rows of a stream', () => {
 })
 
 describe('rows that policies hide', () => {
+  it('are gone for who names them, as those that are not there, whatever becomes of them', async () => {
+    await using fleet = await world({ identity: proxy, policies: [allow('ann', { resources: [within('pvcx', 'a')] })] })
+    for (const cluster of ['west', 'east']) await fleet.connect(cluster)
+    await collect(fleet, 'west', { 'a/x': 1, 'a/y': 2, 'b/hidden': 20 })
+    await collect(fleet, 'east', { 'b/hidden': 20 })
+    const names = ['west/a/y', 'west/b/hidden', 'west/b/absent', 'east/b/hidden', 'nowhere/b/hidden']
+    const asked = `pvcx?sort=size&limit=1${names.map((name) => `&also=${encodeURIComponent(name)}`).join('')}`
+    const ann = await open(await fleet.server.start(), [asked], '', { 'x-forwarded-user': 'ann' })
+    const change = ann.frames.find(({ event }) => event === 'rowsChange')?.data as unknown as { changes: object[] }
+    const removed = (name: string) => {
+      const [cluster = '', ...id] = name.split('/')
+      return { op: 'remove', cluster, id: id.join('/') }
+    }
+    const inOrder = [...names].sort()
+    expect(change.changes.map((one) => ({ ...one, row: undefined }))).toEqual(
+      inOrder.map((name) => ({ ...removed(name), ...(name !== 'west/a/y' && { gone: true }) })),
+    )
+    const before = JSON.stringify(ann.frames).length
+    await collect(fleet, 'west', { 'a/x': 1, 'a/y': 3, 'b/hidden': 21, 'b/absent': 4 })
+    await collect(fleet, 'east', { 'b/hidden': 0 })
+    await collect(fleet, 'west', { 'a/x': 1, 'a/y': 4 })
+    await ann.until(() => held(ann.frames).left.get('west/a/y')?.row.values.size === 4)
+    expect(JSON.stringify(ann.frames).slice(before)).not.toMatch(/hidden|absent/)
+  })
+
   it('are in no message, whether they come, change or go', async () => {
     await using fleet = await world({ identity: proxy, policies: [allow('ann', { resources: [within('pvcx', 'a')] })] })
     await fleet.connect('west')

@@ -8,7 +8,7 @@ import { placedAt, sortValues } from './row-order.ts'
 import { plainFault } from './seen-status.ts'
 import { Frame } from './stream-frame.ts'
 import type { FleetHistory, Past } from './stream-history.ts'
-import { type Fate, LeftRows } from './stream-left.ts'
+import { type Fate, LeftRows, type RowName } from './stream-left.ts'
 import type { RowsAsked } from './stream-query.ts'
 import { type Incoming, RowsWindow, type WindowRow, windowDifference } from './stream-window.ts'
 import { type Located, orderedRows, pageOfRows } from './type-rows.ts'
@@ -57,6 +57,8 @@ interface Delta {
  */
 export class RowsFeed {
   readonly key: string
+  /** who holds the rows of one with an equal one may go on with this */
+  readonly rowsKey: string
   readonly asked: RowsAsked
   accessView: AccessView
   /** how many groups of clients have it */
@@ -83,12 +85,14 @@ export class RowsFeed {
   #snapshot: RowsSnapshot | undefined
   /** by the place they begin at: readers who fell behind mostly did so at once */
   readonly #steps = new Map<number, FeedStep>()
+  #also: FeedStep | undefined
 
   constructor(parts: FeedParts, accessView: AccessView, asked: RowsAsked) {
     this.#parts = parts
     this.accessView = accessView
     this.asked = asked
     this.key = feedKey(accessView, asked)
+    this.rowsKey = JSON.stringify([accessView.fingerprint, asked.rowsText])
     this.#begin()
   }
 
@@ -238,6 +242,17 @@ export class RowsFeed {
     })
   }
 
+  /** What became of rows that somebody asks for besides: for who has just begun, or come back. @returns undefined: there is nothing to tell */
+  alsoFrame(query: number): Frame | undefined {
+    const { also } = this.asked
+    if (!also || this.ended) return undefined
+    if (this.#also?.to !== this.#place) {
+      const texts = this.#guarded(() => this.#left.asked(this.#fateNow(also)))
+      this.#also = this.#step(this.#place, texts ?? [], this.#total)
+    }
+    return this.#also.frame(query)
+  }
+
   endFrame(query: number): Frame {
     const { code = 'ended', reason = '' } = this.ended ?? {}
     return new Frame('rowsEnd', JSON.stringify({ query, code, reason }))
@@ -253,6 +268,7 @@ export class RowsFeed {
     this.#window = undefined
     this.#left = new LeftRows()
     this.#steps.clear()
+    this.#also = undefined
     this.#place = history.place
     this.#typesVersion = types.version()
     this.#guarded(() => {
@@ -265,6 +281,7 @@ export class RowsFeed {
         return this.#end('type_not_found', `there are no ${this.asked.type} that you may see`)
       const { limit } = this.asked
       if (limit) this.#window = this.#newWindow(on, limit)
+      this.#left = new LeftRows((this.asked.also ?? []).map(rowNamed), this.#window?.shown)
       this.#total = this.#window?.total ?? pageOfRows(on, { sort: 'cluster', ...this.#filters, limit: 1 }).total
       if (!limit && this.#total > maxStreamedRows) this.#end('too_many_rows', this.#tooMany(this.#total))
     })
@@ -359,6 +376,26 @@ export class RowsFeed {
   #on(cluster: ClusterState | undefined): VisibleType | undefined {
     if (!cluster || !this.#kind || (this.#clusters && !this.#clusters.has(cluster.name))) return undefined
     return this.accessView.canSee(cluster) ? this.#parts.types.on(this.accessView, cluster, this.#kind) : undefined
+  }
+
+  /** What rows are now, whether they changed or not. A row that may not be seen is gone, as one that is not there. */
+  #fateNow(keys: readonly string[]): Fate {
+    const names = keys.map(rowNamed)
+    const found = [...new Set(names.map(({ cluster }) => cluster))].flatMap((name) => {
+      const type = this.isOfFleet
+        ? this.#types().find(({ cluster }) => cluster.name === name)
+        : this.#on(this.#parts.history.cluster(name))
+      if (!type) return []
+      const rows = rowsOf(type)
+      const places = names.filter(({ cluster }) => cluster === name).map(({ id }) => placeOf(rows, id))
+      const rising = [...new Set(places)].filter((place) => place >= 0).sort((left, right) => left - right)
+      return this.#matching(this.#only(type, rows.only(rising)))
+    })
+    const now = new Map(found.map((row) => [keyAt(row), row]))
+    return (key) => {
+      const row = now.get(key)
+      return row ? { json: rowText(row) } : 'gone'
+    }
   }
 
   // ── what changed ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -547,6 +584,19 @@ function* rowPages(
 // ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const keyOf = (cluster: string, id: string): string => `${cluster}/${id}`
+
+/** What such a key names. */
+function rowNamed(key: string): RowName {
+  const mark = key.indexOf('/')
+  return { key, cluster: key.slice(0, Math.max(0, mark)), id: key.slice(mark + 1) }
+}
+
+/** @returns below 0: there is no such row */
+function placeOf(rows: Table, id: string): number {
+  const mark = id.indexOf('/')
+  return rows.indexOf(id.slice(0, Math.max(0, mark)), id.slice(mark + 1))
+}
+
 const keyAt = ({ type, place }: Located): string => keyOf(type.cluster.name, type.rows.idAt(place))
 
 /** Rows of a step are few. Of more nothing is kept, which would live as long as their table. */
@@ -580,7 +630,7 @@ function newText({ cluster, source, rows }: VisibleType, place: number): string 
 const clearText = (cluster: string): string => JSON.stringify({ op: 'clear', cluster })
 
 /** What became of rows that differ, which are looked through where it is asked at all. */
-function fateBy({ gone, come }: Delta): Fate {
+function fateBy({ gone, come, cleared }: Delta): Fate {
   let differing: Map<string, Located | null> | undefined
   return (key) => {
     differing ??= new Map([
@@ -588,7 +638,9 @@ function fateBy({ gone, come }: Delta): Fate {
       ...come.map((row) => [keyAt(row), row] as const),
     ])
     const now = differing.get(key)
-    return now === null ? 'gone' : now && { json: rowText(now) }
+    if (now) return { json: rowText(now) }
+    // Of a cluster that is told anew all rows have come.
+    return now === null || cleared.includes(rowNamed(key).cluster) ? 'gone' : undefined
   }
 }
 

@@ -2,6 +2,8 @@ import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRe
 import { type Beyond, type Hold, hold, inOrder, nothingBeyond, type OrderedRows } from '../model/ordered-rows.ts'
 
 export interface Held<T> extends Hold<T> {
+  /** somebody reads or points at the list */
+  readonly holding: boolean
   readonly release: () => void
   /** for the part of the list that must not move while somebody is in it */
   readonly guard: {
@@ -61,7 +63,7 @@ export function useHeldOrder<T>(
     }),
     [],
   )
-  return { ...held, release, guard }
+  return { ...held, holding, release, guard }
 }
 
 /** Whoever is at the heads of the columns sorts, and wants to see the order. */

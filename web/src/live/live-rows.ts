@@ -7,13 +7,27 @@ export interface LiveRows {
   readonly revision: number
 }
 
+/** Names rows outside of a query of which is wanted to be told as well, by `rowKey`; what matters most comes first. */
+export type RowsBesides = () => readonly string[]
+
 interface Followed {
   readonly query: RowsStreamQuery
+  readonly besides: Set<RowsBesides>
+  /** of these, the ones that the open stream was asked for */
+  also: readonly string[]
+  /** the open stream has begun with its rows */
+  hasBegun: boolean
   readonly held: HeldRows
   readonly listeners: Set<(rows: LiveRows) => void>
   revision: number
   isMoved: boolean
 }
+
+/** A stream takes no more of them. */
+const mostAlso = 100
+/** As an address has them: proxies take one of 8 KB at most, and so does a stream a query. */
+const mostAlsoLength = 4000
+const mostLength = 8000
 
 /** The queries of rows that somebody shows, and what the stream has told of each. */
 export class RowQueries {
@@ -22,15 +36,20 @@ export class RowQueries {
   #carried: readonly string[] = []
 
   /** @returns the end of it; whether nobody follows the query any more */
-  follow(query: RowsStreamQuery, listener: (rows: LiveRows) => void): () => boolean {
+  follow(query: RowsStreamQuery, listener: (rows: LiveRows) => void, besides?: RowsBesides): () => boolean {
     const key = JSON.stringify(query)
     const known = this.#followed.get(key)
-    const one = known ?? { query, held: noRows(), listeners: new Set(), revision: 0, isMoved: false }
+    const one = known ?? {
+      ...{ query, held: noRows(), listeners: new Set(), revision: 0, isMoved: false },
+      ...{ besides: new Set(), also: [], hasBegun: false },
+    }
     this.#followed.set(key, one)
     one.listeners.add(listener)
+    if (besides) one.besides.add(besides)
     if (known?.held.isWhole) listener(known)
     return () => {
       one.listeners.delete(listener)
+      if (besides) one.besides.delete(besides)
       if (one.listeners.size > 0 || this.#followed.get(key) !== one) return false
       this.#followed.delete(key)
       return true
@@ -56,14 +75,28 @@ export class RowQueries {
   carry(): readonly RowsStreamQuery[] {
     const all = [...this.#followed]
     this.#carried = all.map(([key]) => key)
-    return all.map(([, { query }]) => query)
+    return all.map(([, one]) => {
+      one.also = alsoOf(one)
+      one.hasBegun = false
+      return one.also.length > 0 ? { ...one.query, also: one.also } : one.query
+    })
   }
 
-  take(message: RowsMessage): void {
+  /** Rows besides are shown of which the open stream, where it begins anew or is resumed by itself, would not tell. */
+  get isBesidesMissing(): boolean {
+    return [...this.#followed.values()].some((one) => alsoOf(one).some((key) => !one.also.includes(key)))
+  }
+
+  /** @returns whether the rows begin a second time on the open stream: what it told of rows besides is forgotten */
+  take(message: RowsMessage): boolean {
     const one = this.#followed.get(this.#carried[message.query] ?? '')
-    if (!one) return
+    if (!one) return false
+    const isBeginning = message.kind === 'rows' && message.from === 0
+    const isAgain = isBeginning && one.hasBegun
+    one.hasBegun ||= isBeginning
     applyRows(one.held, message)
     one.isMoved = true
+    return isAgain
   }
 
   /** What was told up to here is one state. */
@@ -80,4 +113,20 @@ export class RowQueries {
   forget(): void {
     for (const one of this.#followed.values()) Object.assign(one.held, noRows())
   }
+}
+
+/** As many of them as can be asked for. */
+function alsoOf({ query, besides }: Followed): readonly string[] {
+  if (query.limit === undefined) return []
+  const also = new Set([...besides].flatMap((keys) => keys()))
+  const some: string[] = []
+  const most = Math.min(mostAlsoLength, mostLength - encodeURIComponent(JSON.stringify(query)).length)
+  let length = 0
+  for (const key of also) {
+    // Within the value of a value.
+    length += encodeURIComponent(encodeURIComponent(key)).length + '%26also%3D'.length
+    if (some.length === mostAlso || length > most) break
+    some.push(key)
+  }
+  return some
 }

@@ -234,6 +234,55 @@ describe('LiveStore', () => {
     expect(sources).toHaveLength(2)
   })
 
+  it('asks for rows that are shown beside those it follows when a stream is opened, or goes on or begins again by itself', () => {
+    const sources: { readonly url: string; readonly target: TestTarget }[] = []
+    const openStream = (url: string) => {
+      const target = Object.assign(new TestTarget(), { readyState: 0 })
+      sources.push({ url, target })
+      return target as unknown as EventSource
+    }
+    store = new LiveStore({ client: createClient({ baseUrl: base }), openStream })
+    let shown = ['west/a']
+    store.followRows(
+      { type: 'pods', limit: 10 },
+      () => undefined,
+      () => shown,
+    )
+    store.start()
+    const say = (kind: string, more = {}) => sources.at(-1)?.target.say(kind, { now: 1, ...more })
+    const synced = () => {
+      const event = { data: '{"now":1}', lastEventId: 'here' }
+      sources.at(-1)?.target.dispatchEvent(new MessageEvent('synced', event))
+    }
+    const after = () => sources.map(({ url }) => new URL(url).searchParams.get('lastEventId'))
+    const begin = () => say('rows', { query: 0, from: 0, items: [], total: 0, isLast: true })
+    const also = () => sources.map(({ url }) => new URL(url).searchParams.get('rows')?.split('&also=').slice(1))
+    say('snapshot', { clusters: [], rows: [] })
+    begin()
+    synced()
+    begin()
+    expect(also()).toEqual([['west%2Fa']])
+    shown = ['west/b']
+    // It is told what becomes of them, until the stream forgets.
+    say('rowsChange', { query: 0, changes: [], total: 0 })
+    expect(sources).toHaveLength(1)
+    begin()
+    expect(also()).toEqual([['west%2Fa'], ['west%2Fb']])
+    begin()
+    synced()
+    shown = ['west/c']
+    sources.at(-1)?.target.dispatchEvent(new Event('error'))
+    say('heartbeat')
+    expect(also()).toEqual([['west%2Fa'], ['west%2Fb'], ['west%2Fc']])
+    // Where it has forgotten there is nothing to go on with.
+    expect(after()).toEqual([null, null, 'here'])
+    shown = []
+    say('heartbeat')
+    sources.at(-1)?.target.dispatchEvent(new Event('error'))
+    say('heartbeat')
+    expect(sources).toHaveLength(3)
+  })
+
   it('takes a timer that fires late, as after a sleep of the machine, for nothing that the hub did', async () => {
     await aStore({ quietMs: 20, answerMs: 20, againMs: 20, lateMs: -60_000 })
     Object.assign(gateway, { hold: true, only: /./ })

@@ -2,7 +2,7 @@ import type { ApiProblem, Client, ClusterView, RowsStreamQuery, StreamMessage } 
 import { backOffMs } from './back-off.ts'
 import { applyMessage, emptyFleet, type Fleet, forget } from './fleet.ts'
 import { HubClock } from './hub-clock.ts'
-import { type LiveRows, RowQueries } from './live-rows.ts'
+import { type LiveRows, RowQueries, type RowsBesides } from './live-rows.ts'
 import { isGone, problemOf } from './problem.ts'
 import { streamKinds } from './stream-share.ts'
 
@@ -116,6 +116,8 @@ export class LiveStore {
   /** the open stream has said something, and all that it began with */
   #hasSpoken = false
   #isSynced = false
+  /** it broke off, and the browser has it resumed as it was asked for */
+  #isResumed = false
   /** ms of `performance.now`: the last message, and when a stream that had stalled was last opened anew */
   #spokeMs = 0
   #renewedMs = Number.NEGATIVE_INFINITY
@@ -174,10 +176,11 @@ export class LiveStore {
   /**
    * Rows of one kind as the stream tells them, for as long as somebody shows them.
    * @param listener is given each state that is told whole; the same object each time, changed in place
+   * @param besides rows outside of these that are shown, too: asked whenever the stream is opened
    * @returns the end of that
    */
-  followRows(query: RowsStreamQuery, listener: (rows: LiveRows) => void): () => void {
-    const leave = this.#rows.follow(query, listener)
+  followRows(query: RowsStreamQuery, listener: (rows: LiveRows) => void, besides?: RowsBesides): () => void {
+    const leave = this.#rows.follow(query, listener, besides)
     this.#later('cover', 0, () => this.#cover())
     return () => {
       if (leave()) this.#later('linger', this.#timing.lingerMs, () => this.#cover(true))
@@ -257,6 +260,7 @@ export class LiveStore {
     this.#covered = new Set(this.#wanted.keys())
     this.#hasSpoken = false
     this.#isSynced = false
+    this.#isResumed = false
     const url = this.#client.streamUrl({
       cluster: [...this.#wanted.keys()],
       ...(this.#wanted.size > 0 && { type: fewest }),
@@ -309,6 +313,12 @@ export class LiveStore {
       this.#reset(source, message.reason)
       return
     }
+    const isResumed = this.#isResumed
+    this.#isResumed = false
+    if (isResumed && this.#rows.isBesidesMissing) {
+      this.#open()
+      return
+    }
     this.#attempt = 0
     this.#isRetried = false
     this.#hasSpoken = true
@@ -318,7 +328,13 @@ export class LiveStore {
     this.#cancel('patience')
     this.#listen()
     if (message.kind === 'rows' || message.kind === 'rowsChange' || message.kind === 'rowsEnd') {
-      this.#rows.take(message)
+      const isAgain = this.#rows.take(message)
+      if (isAgain && this.#rows.isBesidesMissing) {
+        // What was held is forgotten already.
+        this.#lastEventId = ''
+        this.#open()
+        return
+      }
       if (this.#live.waitingSince !== null) this.#set({ waitingSince: this.clock.now() })
       return
     }
@@ -363,6 +379,7 @@ export class LiveStore {
   #failed(source: EventSource, broken = false): void {
     if (source !== this.#source) return
     if (this.#live.link.state === 'live') this.#link('reconnecting')
+    this.#isResumed = true
     const closed = broken || source.readyState === 2 // CLOSED: the hub answered, but with no stream
     if (closed) {
       source.close()

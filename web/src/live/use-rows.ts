@@ -1,8 +1,9 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import type { Client, FleetRowView, RowsPageQuery } from '../contract.ts'
+import { type Client, type FleetRowView, type RowsPageQuery, rowKey } from '../contract.ts'
 import { anythingBeyond, type Beyond } from '../model/ordered-rows.ts'
 import { fleetAnswer, fleetId } from './fleet-answer.ts'
 import { useHub, useLive } from './hooks.ts'
+import type { RowsBesides } from './live-rows.ts'
 import type { Live } from './live-store.ts'
 import { beyondRead, RowOverlay, type ToldRows } from './overlay-rows.ts'
 import { readBeside } from './read-beside.ts'
@@ -20,6 +21,8 @@ export interface RowsShown {
   readonly want: (count: number) => void
   /** somebody looks at these places */
   readonly look: (from: number, to: number) => void
+  /** ids of rows that are shown though they may be none of these any more; asked when the stream is opened */
+  readonly keep: (ids: RowsBesides) => void
   readonly again: () => void
 }
 
@@ -102,7 +105,15 @@ export function useRows(
   const window = chosen.key === key ? chosen.window : topWindow
   const limit = size ?? (window.cursor === undefined ? topLimit(loaded, window.limit) : window.limit)
   const isCarried = isAsked && (window.cursor ?? '').length <= longestCursor
-  const told = useToldRows(isCarried ? { cluster, type, question: key } : null, { ...window, limit })
+  const kept = useRef<RowsBesides>(nothingKept)
+  const keep = useCallback((ids: RowsBesides) => {
+    kept.current = ids
+  }, [])
+  const besides = useCallback(
+    () => (cluster === null ? kept.current() : kept.current().map((id) => rowKey(cluster, id))),
+    [cluster],
+  )
+  const told = useToldRows(isCarried ? { cluster, type, question: key } : null, { ...window, limit }, besides)
   const overlay = useMemo(() => new RowOverlay(cluster === null ? fleetId : ownId), [cluster])
   const isHeard = useLive(({ link }) => link.state === 'live')
   const over = useMemo(() => {
@@ -153,10 +164,13 @@ export function useRows(
       pending,
       want,
       look,
+      keep,
       again,
     }
-  }, [over, paged, isOfNow, pending, want, look, again])
+  }, [over, paged, isOfNow, pending, want, look, keep, again])
 }
+
+const nothingKept: RowsBesides = () => []
 
 /** As many of the first rows as were read, or are read ahead of a first look. */
 const topLimit = (loaded: number, most: number): number =>
@@ -200,6 +214,7 @@ const restFactor = 4
 function useToldRows(
   asked: { readonly cluster: string | null; readonly type: string; readonly question: string } | null,
   { at, cursor, limit }: RowsWindow,
+  besides: RowsBesides,
 ): Told | null {
   const { store } = useHub()
   const key = asked && JSON.stringify(asked)
@@ -231,12 +246,13 @@ function useToldRows(
         const rest = Number.isFinite(ended) ? ended + (ended - began) * restFactor - performance.now() : 0
         timer ??= setTimeout(look, Math.max(0, rest))
       },
+      besides,
     )
     return () => {
       leave()
       clearTimeout(timer)
     }
-  }, [store, key, at, cursor, limit])
+  }, [store, key, at, cursor, limit, besides])
   useEffect(() => {
     if (told !== null) drawing.current = { ...drawing.current, ended: performance.now() }
   }, [told])

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { anythingBeyond, type Beyond, hold, inOrder, type OrderedRows, orderedRows } from './ordered-rows.ts'
+import { anythingBeyond, type Beyond, hold, inOrder, keptNear, type OrderedRows, orderedRows } from './ordered-rows.ts'
 
 interface Row {
   readonly key: string
@@ -36,6 +36,18 @@ describe('hold', () => {
         }
       }),
     ))
+
+  it('tells which rows are shown only because the order is held, those in sight first', () => {
+    const shown = rowsOf(['a', 'b', 'c', 'd', 'e', 'f'])
+    const arranged = rowsOf(['b', 'd'])
+    const beyond = { get: () => undefined, isGone: (key: string) => key === 'f' }
+    const held = hold(shown, arranged, arranged, beyond)
+    expect(keptNear(held, beyond, 3, 4)).toEqual(['e', 'c', 'f', 'a'])
+    expect(keptNear(inOrder(shown), beyond, 0, 4)).toEqual([])
+    // Nobody has read yet where it is.
+    const told = { ...beyond, get: (key: string) => (key === 'b' ? { key, turn: 1 } : undefined) }
+    expect(keptNear(inOrder(shown), told, 0, 4)).toEqual(['b'])
+  })
 
   it('comes to rest: holding twice is holding once', () =>
     fc.assert(

@@ -77,6 +77,26 @@ export function hold<T>(
   return { rows, gone, elsewhere, moved: true }
 }
 
+/**
+ * Keys of rows that are shown only because the order is held, and of those that were told to stand elsewhere and are still shown where
+ * they stood; nearest to these places first.
+ */
+export function keptNear<T>(
+  { rows, gone, elsewhere }: Hold<T>,
+  beyond: Beyond<T>,
+  from: number,
+  to: number,
+): readonly string[] {
+  const away: { readonly key: string; readonly by: number }[] = []
+  let at = 0
+  for (const key of rows.keys()) {
+    const isKept = gone.has(key) || elsewhere.has(key) || beyond.get(key) !== undefined
+    if (isKept) away.push({ key, by: Math.max(from - at, at - to, 0) })
+    at += 1
+  }
+  return away.sort((one, other) => one.by - other.by).map(({ key }) => key)
+}
+
 /** A list begins with another one: that is told by their keys alone. */
 function begins(list: OrderedRows<unknown>, other: OrderedRows<unknown>): boolean {
   if (list.order === other.order) return true

@@ -43,6 +43,7 @@ import { clusterNameExports } from '../../model/export-columns.ts'
 import type { Value } from '../../model/filter.ts'
 import { fitWidths } from '../../model/fit.ts'
 import { formatCount, plural } from '../../model/format.ts'
+import { keptNear } from '../../model/ordered-rows.ts'
 import type { Counted } from '../../model/recount.ts'
 import { cellValue, columnId, rowsQuestion, scalarOf, type Unit } from '../../model/row-values.ts'
 import { usePreference } from '../../preferences.ts'
@@ -270,7 +271,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
     }),
     [question, sortBy, cluster, descending, source, set],
   )
-  const { paged, beyond, pending, want, look, again } = useRows(cluster, type, query)
+  const { paged, beyond, pending, want, look, keep, again } = useRows(cluster, type, query)
   const here = paged.state === 'here' ? paged : null
   useEffect(() => {
     if (!here) return
@@ -324,13 +325,16 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
     () => [...(cluster === null ? ['cluster'] : []), 'name', 'namespace', ...info.columns.map(({ name }) => name)],
     [cluster, info.columns],
   )
+  const sight = useRef<[from: number, to: number]>([0, 0])
   const seen = useCallback(
     (from: number, to: number) => {
       want(to + ahead)
       look(from, to)
+      sight.current = [from, to]
     },
     [want, look],
   )
+  useEffect(() => keep(() => (held.holding ? keptNear(held, beyond, ...sight.current) : [])))
   const total = here?.page.total ?? 0
   // Of all rows there is one number on a page: where they are not all here, that of the page.
   const shownTotal = isAll || typed !== '' || pending ? total : (count ?? total)
