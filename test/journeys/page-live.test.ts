@@ -1,8 +1,9 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { TableRow } from '#model'
 import { slowness } from '../../src/platform/runtime/testing/slowness.ts'
 import { buildPage, noBrowser } from '../../web/testing/browser.ts'
+import { complaintsOf, excessAt320 } from '../page/axe.ts'
 import { aCluster } from '../page/clusters.ts'
 import { aCatalog, claims, collected, withTables } from '../page/declared.ts'
 import { PageHub } from '../page/hub.ts'
@@ -365,6 +366,66 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     await hub.put(west([row('carts', 20), row('stock', 40)]))
     await expect.poll(() => names(page), patient).toEqual(['carts', 'stock'])
   })
+
+  it.each([
+    ['wide', { width: 1280, height: 800 }],
+    ['narrow', { width: 360, height: 740 }],
+  ])(
+    'do not move under the pointer where the hub is not heard, says the page, and is again (%s)',
+    async (_, viewport) => {
+      const many = Array.from({ length: 60 }, (_, at) => row(`row-${String(at).padStart(2, '0')}`, at))
+      await hub.put(west(many))
+      const page = await visits.visit(`${base}/types/pvc?view=rows`, { viewport })
+      await live(page).waitFor()
+      await expect.poll(async () => (await names(page))[0], patient).toBe('row-00')
+      await page.locator('tbody tr[data-index]').nth(2).hover()
+      const last = page.locator('tbody tr[data-index]').last()
+      const boxOf = async (where: Locator) => {
+        const box = await where.boundingBox()
+        if (!box) throw new Error('it is not shown')
+        return { top: box.y, bottom: box.y + box.height }
+      }
+      const topOfThird = async () => (await boxOf(page.locator('tbody tr[data-index]').nth(2))).top
+      const before = await topOfThird()
+      const banner = (words: RegExp) => page.locator('.banner', { hasText: words })
+      const port = Number(new URL(base).port)
+      for (const [words, begin, end] of [
+        [/The hub is not heard/, () => Object.assign(hub.gateway, { hold: true, only: /\/(stream|healthz)/ }), null],
+        [/Offline/, () => hub.gateway.stop(), () => hub.gateway.start(port)],
+      ] as const) {
+        await begin()
+        await banner(words).waitFor()
+        expect(await topOfThird(), String(words)).toBe(before)
+        if (!end) {
+          expect((await boxOf(banner(words))).bottom).toBe(viewport.height)
+          // Links in rows of two lines are closer together than axe wants, with or without a banner.
+          const isOfBanner = (complaint: string) => viewport.width > 400 || !complaint.includes('target-size')
+          expect((await complaintsOf(page)).filter(isOfBanner)).toEqual([])
+          expect(await excessAt320(page)).toBeLessThanOrEqual(0)
+          await expect.poll(topOfThird, patient).toBe(before)
+          // By keys it comes after the bar at the top.
+          await page.getByRole('button', { name: /^Connection:/ }).focus()
+          const focused = () => page.evaluate<string>('document.activeElement.innerText')
+          for (let press = 0; press < 12 && (await focused()) !== 'Retry now'; press++) await page.keyboard.press('Tab')
+          expect(await focused()).toBe('Retry now')
+          await page.evaluate('document.activeElement.blur()')
+        }
+        hub.gateway.hold = false
+        await end?.()
+        await live(page).waitFor()
+        await banner(words).waitFor({ state: 'detached' })
+        expect(await topOfThird(), `after ${words}`).toBe(before)
+      }
+      // Nothing is below it for good.
+      await hub.gateway.stop()
+      await banner(/Offline/).waitFor()
+      await page.locator('.table-scroll').evaluate((element) => element.scrollTo(0, element.scrollHeight))
+      await page.evaluate('window.scrollTo(0, document.documentElement.scrollHeight)')
+      await expect.poll(() => last.innerText(), patient).toContain('row-59')
+      expect((await boxOf(last)).bottom).toBeLessThanOrEqual((await boxOf(banner(/Offline/))).top)
+      await hub.gateway.start(port)
+    },
+  )
 
   it('reach every tab over one stream', async () => {
     const page = await visits.visit(`${base}/types/pvc?view=rows`)

@@ -283,6 +283,55 @@ describe('LiveStore', () => {
     expect(sources).toHaveLength(3)
   })
 
+  /** A store whose streams say what a test lets them, before a hub that says in time that it lives only once `isWell`. */
+  const aSilentStore = (timing: object) => {
+    const sources: TestTarget[] = []
+    const openStream = () => {
+      sources.push(new TestTarget())
+      return sources.at(-1) as unknown as EventSource
+    }
+    Object.assign(gateway, { hold: true, only: /^\/healthz/ })
+    const waits = { quietMs: 20, answerMs: 500, againMs: 20, stallMs: 20, silenceMs: 60_000 }
+    store = new LiveStore({ client: createClient({ baseUrl: base }), openStream, timing: { ...waits, ...timing } })
+    store.start()
+    sources[0]?.say('snapshot', { clusters: [], rows: [], now: 1 })
+    expect(link()).toBe('live')
+    const isWell = () => Object.assign(gateway, { hold: false })
+    return { sources, isWell }
+  }
+
+  it('opens a silent stream anew as soon as the hub answers, which was slow to do so before, and is live with it', async () => {
+    const { sources, isWell } = aSilentStore({ lostMs: 60_000, patienceMs: 60_000 })
+    await vi.waitFor(() => expect(link()).toBe('reconnecting'), PATIENCE_MS)
+    expect(sources).toHaveLength(1)
+    isWell()
+    await vi.waitFor(() => expect(sources).toHaveLength(2), PATIENCE_MS)
+    expect(link()).toBe('reconnecting')
+    sources.at(-1)?.say('heartbeat', { now: 2 })
+    expect(link()).toBe('live')
+    expect(store.current().waitingSince).toBeNull()
+  })
+
+  it('polls where the hub was slow to answer once and new streams stall as well, no later than without that', async () => {
+    const since = performance.now()
+    const { sources, isWell } = aSilentStore({ lostMs: 1500, patienceMs: 1500, pollMs: 100, tryMs: 300 })
+    const states: string[] = []
+    store.subscribe(() => {
+      if (states.at(-1) !== link()) states.push(link())
+    })
+    await vi.waitFor(() => expect(link()).toBe('reconnecting'), PATIENCE_MS)
+    isWell()
+    await vi.waitFor(() => expect(sources).toHaveLength(2), PATIENCE_MS)
+    await vi.waitFor(() => expect(link()).toBe('polling'), PATIENCE_MS)
+    expect(performance.now() - since).toBeGreaterThan(2900)
+    expect(performance.now() - since).toBeLessThan(15_000)
+    for (const [at, name] of ['north', 'south'].entries()) {
+      await hub.put(cluster(name))
+      await vi.waitFor(() => expect(fleet().clusters.size).toBe(3 + at), PATIENCE_MS)
+    }
+    expect(states).toEqual(['reconnecting', 'polling'])
+  })
+
   it('takes a timer that fires late, as after a sleep of the machine, for nothing that the hub did', async () => {
     await aStore({ quietMs: 20, answerMs: 20, againMs: 20, lateMs: -60_000 })
     Object.assign(gateway, { hold: true, only: /./ })

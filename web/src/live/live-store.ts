@@ -428,25 +428,35 @@ export class LiveStore {
     if (answers) this.#awaitStream()
   }
 
-  /** The hub is there, and its stream is silent. */
+  /** The hub is there, and its stream is silent, whether it was lost meanwhile or not. */
   #awaitStream(): void {
-    if (this.#live.link.state !== 'live' || this.#timers.has('stalled')) return
-    const { stallMs, lostMs, lateMs, silenceMs, patienceMs } = this.#timing
+    const { state } = this.#live.link
+    if (state !== 'live' && state !== 'reconnecting') return
+    if (this.#timers.has('stalled') || this.#timers.has('patience')) return
+    const { stallMs, lostMs, lateMs, silenceMs } = this.#timing
     const now = performance.now()
     // Seldom: on a slow line a long message is a silence, too.
     const isRenewed = this.#hasSpoken && now - this.#renewedMs > silenceMs
     const waitMs = isRenewed ? stallMs : Math.max(stallMs, lostMs - (now - this.#spokeMs))
     const latest = Date.now() + waitMs + lateMs
     this.#later('stalled', waitMs, () => {
-      if (Date.now() > latest) void this.#ask()
-      else if (isRenewed) {
+      if (Date.now() > latest) {
+        void this.#ask()
+        return
+      }
+      if (isRenewed) {
         this.#renewedMs = performance.now()
         this.#open()
-      } else {
-        this.#lose()
-        this.#later('patience', patienceMs, () => this.#fallBack())
-      }
+      } else this.#lose()
+      if (this.#live.link.state === 'reconnecting') this.#bePatient()
     })
+  }
+
+  /** What is not live is read some time after the last message, however long the hub was waited for; a new stream has its chance. */
+  #bePatient(): void {
+    const { lostMs, patienceMs } = this.#timing
+    const leftMs = lostMs + patienceMs - (performance.now() - this.#spokeMs)
+    this.#later('patience', Math.max(patienceMs / 2, leftMs), () => this.#fallBack())
   }
 
   /** What is shown is of when the hub was last heard. */

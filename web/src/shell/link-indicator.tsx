@@ -55,12 +55,11 @@ export function LinkIndicator(): ReactNode {
   return (
     <Menu
       className={`link is-${shown}`}
-      title={`Connection: ${words[shown]}${age && `, last update ${age} ago`}`}
+      title={`Connection: ${words[shown]}${age && ` ${age} since the last update`}`}
       label={
         <>
           <span className="link-dot" aria-hidden="true" />
-          <span className="link-word">{words[shown]}</span>
-          {age && <span className="link-age">{age}</span>}
+          <span className="link-word">{words[shown]}</span> {age && <span className="link-age">{age}</span>}
         </>
       }
     >
