@@ -21,6 +21,8 @@ it('says what a .creds file lacks, without what is secret', () => {
   expect(faultOf(file('no-token', seed))).toContain('holds no JWT')
   expect(faultOf(file('a.b.c', 'SU-s3cret'))).toMatch(/^holds no seed(?!.*s3cret)/)
   expect(faultOf(file('a.b.c', seed).split('*')[0] ?? '')).toContain('holds no seed')
-  expect(faultOf(file('a.b.c', `${seed.slice(0, -1)}${seed.endsWith('A') ? 'B' : 'A'}`))).toContain('holds no seed')
+  // Of the last letter some bits count for nothing.
+  const mistyped = `${seed.slice(0, 20)}${seed[20] === 'A' ? 'B' : 'A'}${seed.slice(21)}`
+  expect(faultOf(file('a.b.c', mistyped))).toContain('holds no seed')
   expect(faultOf('')).toContain('holds no JWT')
 })
