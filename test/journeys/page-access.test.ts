@@ -322,8 +322,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       expect(await page.locator('body').innerText()).not.toMatch(/eu-prod|Europe/)
       await page.goto(`${base}/access/me`)
       await page.getByText('No cluster is shown until they can.').waitFor()
-      hub.policySource.isAway = false
-      await retryNow(page.getByRole('status'))
+      await retryNow(page.getByRole('status'), () => {
+        hub.policySource.isAway = false
+      })
       await page.getByText('No cluster is shown until they can.').waitFor({ state: 'detached' })
       await page.goto(`${base}/`)
       await heading(page, '3 of 6 clusters need you')
@@ -519,8 +520,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         hub.gateway.refuse = { status: 500, code: 'unexpected', error: 'something broke' }
         await page.goto(`${base}${path}`)
         await page.getByRole('alert').getByText('something broke').waitFor()
-        hub.gateway.refuse = null
-        await retryNow(page.getByRole('alert'))
+        await retryNow(page.getByRole('alert'), () => {
+          hub.gateway.refuse = null
+        })
         await page.getByRole('alert').waitFor({ state: 'detached' })
       }
     })

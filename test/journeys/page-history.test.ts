@@ -535,8 +535,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const page = await visit('/clusters/eu-prod-1/history?from=2026-01-10T10:00:00Z&to=2026-01-10T11:00:00Z')
       await page.getByText(title).waitFor()
       await shown(page).toMatch(new RegExp(`the backend is away[\\s\\S]*${code}[\\s\\S]*request req-4711`))
-      gateway.refuse = null
-      await retryNow(page)
+      await retryNow(page, () => {
+        gateway.refuse = null
+      })
       await page.getByText('No samples in this range').waitFor()
     })
 

@@ -158,8 +158,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       refuseTypes(500, 'unexpected', 'something broke')
       const page = await visit('/types')
       await page.getByRole('alert').getByText('something broke').waitFor()
-      gateway.refuse = null
-      await retryNow(page.getByRole('alert'))
+      await retryNow(page.getByRole('alert'), () => {
+        gateway.refuse = null
+      })
       await expect.poll(() => rowNames(page), patient).toEqual(allTypes)
     })
   })
@@ -331,8 +332,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.evaluate(`history.pushState(null, '', '?row=no%2Fsuch'); dispatchEvent(new PopStateEvent('popstate'))`)
       const drawer = page.getByRole('dialog', { name: 'no/such' })
       await drawer.getByText('The row could not be loaded').waitFor()
-      gateway.refuse = null
-      await retryNow(drawer)
+      await retryNow(drawer, () => {
+        gateway.refuse = null
+      })
       await drawer.getByText('This row is not there').waitFor()
     })
 

@@ -109,8 +109,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       const page = await visit('/', {}, { ready: false })
       await page.getByRole('heading', { level: 1, name: 'The hub cannot answer' }).waitFor()
       await shown(page).toMatch(/redis is not available[\s\S]*store_unavailable[\s\S]*HTTP 503[\s\S]*request req-4711/)
-      gateway.refuse = null
-      await retryNow(page)
+      await retryNow(page, () => {
+        gateway.refuse = null
+      })
       await page.getByRole('heading', { level: 1, name: '3 of 6 clusters need you' }).waitFor()
     })
 
@@ -179,10 +180,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         )
       await expect.poll(opacities, patient).toEqual(['0.55'])
       await expect.poll(() => rowNames(page), patient).toHaveLength(6)
-      const retry = page.getByRole('button', { name: 'Retry now' })
-      await retry.waitFor()
-      await gateway.start(port)
-      await retryNow(page)
+      await retryNow(page, () => gateway.start(port))
       await page.getByRole('button', { name: /^Connection: Live/ }).waitFor()
       await expect.poll(() => page.locator('.banner').count(), patient).toBe(0)
     })

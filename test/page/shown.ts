@@ -12,9 +12,10 @@ export const shown = (where: Page | Locator, message?: string) =>
     ...(message && { message }),
   })
 
-/** Presses it, unless the page, which tries by itself as well, has taken it away before. */
-export const retryNow = (where: Page | Locator): Promise<void> =>
-  where
-    .getByRole('button', { name: 'Retry now' })
-    .dispatchEvent('click', {}, { timeout: 1_000 })
-    .catch(() => undefined)
+/** Waits for the button, mends what was in the way, and presses; the page, which tries by itself as well, may have taken it away by then. */
+export async function retryNow(where: Page | Locator, mend: () => unknown): Promise<void> {
+  const button = where.getByRole('button', { name: 'Retry now' })
+  await button.waitFor()
+  await mend()
+  await button.dispatchEvent('click', {}, { timeout: 1_000 }).catch(() => undefined)
+}

@@ -160,7 +160,8 @@ export class InventoryReconciler implements Reconciler {
   async #sayLast(key: ObjectKey, bindings: readonly Binding[]): Promise<void> {
     const { kube, of, clock, objects, run } = this.#options
     const latest = objects.get(key) as AnyInventory | undefined
-    if (!latest) return
+    // Of one that cannot even be planned, what was exported before still holds.
+    if (!latest || bindings.length === 0) return
     const stored = (latest.status ?? {}) as InventoryStatus
     const sinkExports = exportsOf(
       stored,

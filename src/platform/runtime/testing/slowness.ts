@@ -16,10 +16,10 @@ export function workMs(): number {
   return sum > 0 ? (user + system) / 1000 : Number.NaN
 }
 
-/** How many times as long as there something takes here: the least of some looks, and never less than 1. */
+/** How many times as long as there something takes here: the least of some looks, never less than 1, and no more than 6. */
 export function measuredSlowness(looks = 5): number {
   const least = Math.min(...Array.from({ length: looks }, workMs))
-  return Math.max(1, Math.round((10 * least) / REFERENCE_MS) / 10)
+  return Math.min(6, Math.max(1, Math.round((10 * least) / REFERENCE_MS) / 10))
 }
 
 /**
