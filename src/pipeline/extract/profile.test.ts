@@ -340,7 +340,11 @@ describe('any object', () => {
       ],
       { export: { mode: 'Resource' } },
     )
-    const { row } = whole.row(object)
+    // Where others have the processor meanwhile it is late, and looked at again.
+    let looked = whole.row(object)
+    for (let i = 0; i < 9 && looked.failure?.isLate; i++) looked = whole.row(object)
+    expect(looked.failure).toBeUndefined()
+    const { row } = looked
     expect(row?.attributes.names).toHaveLength(12_000)
     expect(row?.attributes.values).toBe('postgres://[redacted]@host/7')
     expect(cpuMs(since)).toBeLessThan(5_000)

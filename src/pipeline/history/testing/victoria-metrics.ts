@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
@@ -103,13 +104,34 @@ export class VictoriaMetrics implements AsyncDisposable {
       .map((line) => JSON.parse(line))
   }
 
+  /**
+   * What was imported can be read. A flush alone is not enough: it does not wait for one that goes on in the background,
+   * and searches that found nothing before are remembered for up to 10 s. So a series of our own is imported, waited for,
+   * and deleted, which makes all such memories void.
+   */
   async flush(): Promise<void> {
-    await (await fetch(`${this.endpoint}/internal/force_flush`)).text()
+    const name = `flushed_${randomUUID().replaceAll('-', '')}`
+    await this.#post('/api/v1/import/prometheus', `${name} 1 ${Date.now() - 60_000}\n`)
+    for (let n = 0; ; n++) {
+      await this.#post('/internal/force_flush')
+      // Other words each time, or the first answer would be given again.
+      const match = new URLSearchParams({ 'match[]': `{__name__="${name}",n!="${n}"}`, start: '0' })
+      const found = await this.#post(`/api/v1/export?${match}`)
+      if (found !== '') break
+    }
+    await this.#delete(name)
   }
 
-  async deleteAll(): Promise<void> {
-    const parameters = new URLSearchParams({ 'match[]': '{__name__!=""}' })
-    await (await fetch(`${this.endpoint}/api/v1/admin/tsdb/delete_series?${parameters}`, { method: 'POST' })).text()
+  deleteAll(): Promise<unknown> {
+    return this.#delete('{__name__!=""}')
+  }
+
+  #delete(match: string): Promise<unknown> {
+    return this.#post(`/api/v1/admin/tsdb/delete_series?${new URLSearchParams({ 'match[]': match })}`)
+  }
+
+  async #post(path: string, body?: string): Promise<string> {
+    return await (await fetch(this.endpoint + path, { method: 'POST', body })).text()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
