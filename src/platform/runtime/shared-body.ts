@@ -1,14 +1,16 @@
 import type { ServerResponse } from 'node:http'
 
-const chunks = new WeakMap<Buffer, Buffer>()
+const CHUNK = Symbol('chunk')
+
+/** It is at hand where the bytes are: a map of such pieces costs more than what is written of small ones. */
+interface Piece extends Buffer {
+  [CHUNK]?: Buffer
+}
 
 /** A chunk of a body (RFC 9112, 7.1), made once however many bodies it is part of. */
-function chunkOf(bytes: Buffer): Buffer {
-  const known = chunks.get(bytes)
-  if (known) return known
-  const made = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
-  chunks.set(bytes, made)
-  return made
+function chunkOf(bytes: Piece): Buffer {
+  bytes[CHUNK] ??= Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
+  return bytes[CHUNK]
 }
 
 /**

@@ -38,9 +38,20 @@ const shapes: Readonly<Record<Need, ReactNode>> = {
   ),
 }
 
-export function HealthMark({ need, bare = false, word }: { need: Need; bare?: boolean; word?: string }): ReactNode {
+export function HealthMark({
+  need,
+  bare = false,
+  word,
+  tip,
+}: {
+  need: Need
+  bare?: boolean
+  word?: string
+  /** said on hover: the word may be cut */
+  tip?: string
+}): ReactNode {
   return (
-    <span className={`health is-${need}`}>
+    <span className={`health is-${need}`} {...(tip && { 'data-tip': tip })}>
       <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
         {shapes[need]}
       </svg>

@@ -131,7 +131,7 @@ export class VictoriaMetrics implements AsyncDisposable {
   }
 
   async #post(path: string, body?: string): Promise<string> {
-    return await (await fetch(this.endpoint + path, { method: 'POST', body })).text()
+    return await (await fetch(this.endpoint + path, { method: 'POST', ...(body !== undefined && { body }) })).text()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

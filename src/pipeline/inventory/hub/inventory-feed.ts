@@ -10,7 +10,7 @@ import {
 import type { InventoryInformers } from '../objects.ts'
 import type { TargetKey } from '../rows.ts'
 import { type RowStore, targetText } from '../store/index.ts'
-import { InventoryTable } from './inventory-table.ts'
+import { type CountedTarget, InventoryTable } from './inventory-table.ts'
 
 /** Longest sentence about a target, UTF-16 units. */
 const MAX_LETTERS = 500
@@ -48,10 +48,10 @@ export class InventoryFeed implements RowFeed {
     const { targets, clusterTargets } = this.#targets
     if (!targets.isSynced || !clusterTargets.isSynced) return STARTING
     const declared = [...targets.list(), ...clusterTargets.list()].map((object): Declared => {
-      const { namespace = '', name } = object.metadata
-      return { key: { namespace, name }, conditions: object.status?.conditions ?? [] }
+      const { namespace = '', name, uid = '' } = object.metadata
+      return { key: { namespace, name }, uid, conditions: object.status?.conditions ?? [] }
     })
-    const { rows, isTruncated } = this.#table.read(declared.map(({ key }) => key))
+    const { rows, isTruncated } = this.#table.read(declared)
     const errors = declared.filter(({ key }) => !this.#isComplete(key)).map(errorOf)
     return {
       outcome: 'complete',
@@ -74,8 +74,7 @@ const STARTING: RowsRead = {
   message: 'The agent has just started: its targets are being read',
 }
 
-interface Declared {
-  readonly key: TargetKey
+interface Declared extends CountedTarget {
   readonly conditions: readonly {
     readonly type: string
     readonly status: string

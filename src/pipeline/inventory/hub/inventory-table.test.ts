@@ -1,14 +1,17 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Row } from '#extract'
 import { inventoryName } from '#model'
-import { RowStore } from '../store/index.ts'
+import { RowStore, targetText } from '../store/index.ts'
 import { InventoryTable, type TableLimits } from './inventory-table.ts'
 
 const TARGETS = [
   { namespace: 'shop', name: 'apps' },
   { namespace: '', name: 'all' },
 ] as const
+
+const COUNTED = TARGETS.map((key, at) => ({ key, uid: `target-${at + 1}` }))
 
 const aRow = (target: (typeof TARGETS)[number], name: string, more: Partial<Row> = {}): Row => ({
   targetNamespace: target.namespace,
@@ -28,7 +31,7 @@ function opened(limits?: TableLimits) {
   return { store, table: new InventoryTable(store, limits) }
 }
 const shown = (table: InventoryTable) =>
-  [...table.read(TARGETS).rows.rows()].map(({ namespace, name, values }) => [
+  [...table.read(COUNTED).rows.rows()].map(({ namespace, name, values }) => [
     `${namespace}/${inventoryName(name)}`,
     values.target,
     values.attributes,
@@ -45,7 +48,7 @@ describe('inventory as a table', () => {
       ['shop/web', 'shop/apps', { image: 'nginx' }],
       ['shop/web', 'all', { image: 'nginx' }],
     ])
-    const [first, ...others] = [...table.read(TARGETS).rows.rows()]
+    const [first, ...others] = [...table.read(COUNTED).rows.rows()]
     for (const { name } of others) expect(name).toMatch(/^web%[0-9a-f]{20}%uid-web$/)
     expect(new Set(others.map(({ name }) => name)).size).toBe(2)
     expect(first?.values).toMatchObject({ kind: 'ClusterRole', apiVersion: 'rbac.authorization.k8s.io/v1' })
@@ -56,12 +59,29 @@ describe('inventory as a table', () => {
     const target = store.target(TARGETS[0])
     const many = Array.from({ length: 2000 }, (_, i) => aRow(TARGETS[0], `web-${String(i).padStart(4, '0')}`))
     target.put(many)
-    const { rows } = table.read(TARGETS)
+    const { rows } = table.read(COUNTED)
     target.setComplete(true)
-    expect(table.read(TARGETS).rows).toBe(rows)
+    expect(table.read(COUNTED).rows).toBe(rows)
     target.put([aRow(TARGETS[0], 'web-0007', { attributes: { image: 'nginx:2' } })])
-    const next = table.read(TARGETS).rows
+    const next = table.read(COUNTED).rows
     expect(next.chunks.filter((chunk) => !rows.chunks.includes(chunk))).toHaveLength(1)
+  })
+
+  it('has ids that tell nothing of the name of a target, and other ones where it was made again', () => {
+    const ids = (targets = COUNTED, { store, table } = opened()) => {
+      store.target(TARGETS[0]).put([aRow(TARGETS[0], 'web')])
+      return { id: () => [...table.read(targets).rows.rows()].map(({ name }) => name), store, table }
+    }
+    const anew = COUNTED.map((one) => ({ ...one, uid: `${one.uid}-again` }))
+    expect(ids().id()).not.toEqual(ids(anew).id())
+    const digest = createHash('sha256').update(targetText(TARGETS[0])).digest('hex')
+    for (let length = 8; length <= 20; length += 4) expect(ids().id()[0]).not.toContain(digest.slice(0, length))
+    const { id, store, table } = ids()
+    const before = id()
+    expect([...table.read(anew).rows.rows()].map(({ name }) => name)).toEqual(ids(anew).id())
+    expect(id()).toEqual(before)
+    store.target(TARGETS[0]).remove([aRow(TARGETS[0], 'web')])
+    expect(table.read(anew).rows.size).toBe(0)
   })
 
   it('says of what is too large that it is, and takes the rest', () => {
@@ -72,16 +92,16 @@ describe('inventory as a table', () => {
         aRow(TARGETS[0], 'a', { attributes: { text: 'x'.repeat(200) } }),
         aRow(TARGETS[0], 'b', { attributes: { text: 'y'.repeat(200) } }),
       ])
-    const notes = () => [...table.read(TARGETS).rows.rows()].map(({ values }) => values.note !== null)
+    const notes = () => [...table.read(COUNTED).rows.rows()].map(({ values }) => values.note !== null)
     expect(notes()).toEqual([false, false])
     store.target(TARGETS[0]).put([aRow(TARGETS[0], 'c'), aRow(TARGETS[0], 'd')])
-    expect([notes(), table.read(TARGETS).isTruncated]).toEqual([[false, true, true], true])
+    expect([notes(), table.read(COUNTED).isTruncated]).toEqual([[false, true, true], true])
     store.target(TARGETS[0]).remove([aRow(TARGETS[0], 'a'), aRow(TARGETS[0], 'c')])
-    expect([notes(), table.read(TARGETS).isTruncated]).toEqual([[false, false], false])
+    expect([notes(), table.read(COUNTED).isTruncated]).toEqual([[false, false], false])
     store.target(TARGETS[0]).put([aRow(TARGETS[0], 'b', { attributes: { text: 'z'.repeat(20_000) } })])
     const large = opened()
     large.store.target(TARGETS[0]).put([aRow(TARGETS[0], 'b', { attributes: { text: 'z'.repeat(20_000) } })])
-    expect([...large.table.read(TARGETS).rows.rows()].map(({ values }) => [values.attributes, values.note])).toEqual([
+    expect([...large.table.read(COUNTED).rows.rows()].map(({ values }) => [values.attributes, values.note])).toEqual([
       [null, 'its attributes are too large for the hub; sinks have them'],
     ])
   })
@@ -111,7 +131,7 @@ describe('inventory as a table', () => {
             else if (what === 'remove') target.remove(its)
             else if (what === 'replace') target.replace(its)
             else if (what === 'drop') target.drop()
-            if (what === 'look') table.read(TARGETS)
+            if (what === 'look') table.read(COUNTED)
           }
         expect(shown(table)).toEqual(shown(new InventoryTable(store)))
       }),

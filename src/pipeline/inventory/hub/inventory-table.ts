@@ -18,11 +18,20 @@ const TOO_LARGE = 'its attributes are too large for the hub; sinks have them'
 const OUT_OF_ROOM = 'the inventory of this cluster is too large for the hub: attributes of some rows are in sinks alone'
 const NO_LABELS: TableRow['labels'] = Object.freeze({})
 
+/** A target whose rows count. */
+export interface CountedTarget {
+  readonly key: TargetKey
+  /** of its object */
+  readonly uid: string
+}
+
 /** Rows of all targets as one table for a hub, which shares with the table before what did not change. */
 export class InventoryTable {
   readonly #store: RowStore
   readonly #limits: TableLimits
   #rows: Table = Table.empty
+  /** tells targets apart, by `targetText` */
+  #marks: ReadonlyMap<string, string> = new Map()
   /** of the store, as of the table; undefined: it does not hold all that is there */
   #sequence: number | undefined
   #isTruncated = false
@@ -32,19 +41,43 @@ export class InventoryTable {
     this.#limits = limits
   }
 
-  /** @param targets whose rows count, each once */
-  read(targets: readonly TargetKey[]): { readonly rows: Table; readonly isTruncated: boolean } {
+  /** @param targets each once */
+  read(targets: readonly CountedTarget[]): { readonly rows: Table; readonly isTruncated: boolean } {
     const { sequence } = this.#store
+    this.#mark(targets)
     if (this.#sequence !== sequence) this.#follow(this.#placed(targets))
     return { rows: this.#rows, isTruncated: this.#isTruncated }
   }
 
-  #placed(targets: readonly TargetKey[]): readonly Placed[] {
-    return targets.flatMap((key) => {
+  /** Rows of a target that was made again have other ids. */
+  #mark(targets: readonly CountedTarget[]): void {
+    const marks = new Map(this.#marks)
+    for (const { key, uid } of targets) {
+      const target = targetText(key)
+      const mark = markOf(target, uid)
+      if ((marks.get(target) ?? mark) !== mark) this.#sequence = undefined
+      marks.set(target, mark)
+    }
+    // What left the store since is told by the marks of before.
+    if (marks.size > MAX_MARKS) {
+      marks.clear()
+      this.#sequence = undefined
+      for (const { key, uid } of targets) marks.set(targetText(key), markOf(targetText(key), uid))
+    }
+    this.#marks = marks
+  }
+
+  #placed(targets: readonly CountedTarget[]): readonly Placed[] {
+    return targets.flatMap(({ key }) => {
       const state = this.#store.state(key)
       const target = targetText(key)
-      return state.kind === 'rows' ? state.rows.map((row) => ({ target, row })) : []
+      const mark = this.#markOf(target)
+      return state.kind === 'rows' ? state.rows.map((row) => ({ target, mark, row })) : []
     })
+  }
+
+  #markOf(target: string): string {
+    return this.#marks.get(target) ?? ''
   }
 
   #follow(all: readonly Placed[]): void {
@@ -65,7 +98,7 @@ export class InventoryTable {
     const put = all.filter(({ row }) => row.sequence > since).map((one) => rowOf(one, attributes(one.row)))
     const here = new Set(put.map(({ namespace, name }) => tableRowId(namespace, name)))
     const gone = departed
-      .map(({ target, key }) => tableRowId(key.namespace, inventoryKey(key.name, markOf(target), key.uid)))
+      .map(({ target, key }) => tableRowId(key.namespace, inventoryKey(key.name, this.#markOf(target), key.uid)))
       .filter((id) => !here.has(id))
     return this.#rows.patch(Table.of(inventoryFields, put), gone)
   }
@@ -81,24 +114,17 @@ export class InventoryTable {
   }
 }
 
-const marks = new Map<string, string>()
-
-/** Tells targets apart without their names. */
-function markOf(target: string): string {
-  const known = marks.get(target)
-  if (known !== undefined) return known
-  if (marks.size >= MAX_MARKS) marks.clear()
-  const mark = createHash('sha256').update(target).digest('hex').slice(0, 20)
-  marks.set(target, mark)
-  return mark
-}
-
 const MAX_MARKS = 10_000
+
+/** The uid cannot be guessed: who sees a row need not see its target, and shall not find its name by trying names. */
+const markOf = (target: string, uid: string): string =>
+  createHash('sha256').update(`${uid} ${target}`).digest('hex').slice(0, 20)
 
 /** A row of a target: that of the cluster has rows that say the namespace of their object. */
 interface Placed {
   /** as `targetText` writes it */
   readonly target: string
+  readonly mark: string
   readonly row: PackedRow
 }
 
@@ -112,11 +138,11 @@ function attributes({ attributes: json }: PackedRow): Attributes {
   return value === undefined ? { value: null, note: TOO_LARGE } : { value, note: null }
 }
 
-function rowOf({ target, row }: Placed, { value, note }: Attributes): TableRow {
+function rowOf({ target, mark, row }: Placed, { value, note }: Attributes): TableRow {
   const { namespace, name, group, version, kind, uid } = row
   return {
     namespace,
-    name: inventoryKey(name, markOf(target), uid),
+    name: inventoryKey(name, mark, uid),
     labels: NO_LABELS,
     values: {
       kind,

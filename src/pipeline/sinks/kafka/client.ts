@@ -1,11 +1,11 @@
-import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
+import { type Admin, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
 import { seconds } from '#model'
 import type { OutboundGuard } from '#outbound'
 import { KafkaDialer } from './dial.ts'
 import { typeOf } from './errors.ts'
 import { partitionKey } from './key.ts'
 import type { KafkaPlan } from './plan.ts'
-import { type TopicFacts, topicFacts } from './topic.ts'
+import { endsOf, type TopicFacts, topicFacts } from './topic.ts'
 
 const CONNECT_TIMEOUT_MS = seconds(5)
 const REQUEST_TIMEOUT_MS = seconds(15)
@@ -28,27 +28,38 @@ export interface KafkaClient extends AsyncDisposable {
    * Resolves when all replicas that must have it have it. After a failure the broker may have stored the message under a number that the
    * next one would get, and would take that for a repeat: the client is closed then.
    */
-  send(record: KafkaRecord): Promise<void>
+  send(record: KafkaRecord): Promise<Stored>
+  /** by partition, the offset that the next message gets; none where there is no such topic any more */
+  ends(): Promise<ReadonlyMap<number, bigint>>
+}
+
+/** Where a message is in the topic. */
+export interface Stored {
+  readonly partition: number
+  /** below 0: the broker did not say */
+  readonly offset: bigint
 }
 
 /** Connects; `dialer` remembers why it could not. @throws SinkError, or what the library says */
 export async function openClient(plan: KafkaPlan, dialer: KafkaDialer): Promise<KafkaClient> {
   const kafka = kafkaOf(plan, dialer, 'clusterpulse')
   try {
-    const topic = await lookAt(kafka, plan)
+    const topic = await asAdmin(kafka, (admin) => topicFacts(admin, plan))
     const { producer, isIdempotent } = await producerOf(kafka)
     return {
       topic,
       isIdempotent,
       async send(record) {
         const { key, value, headers } = record
-        await producer.send({
+        const [stored] = await producer.send({
           topic: plan.topic,
           acks: -1,
           timeout: REQUEST_TIMEOUT_MS,
           messages: [{ key, value, headers }],
         })
+        return { partition: stored?.partition ?? 0, offset: BigInt(stored?.baseOffset ?? -1) }
       },
+      ends: () => asAdmin(kafka, (admin) => endsOf(admin, plan.topic)),
       async [Symbol.asyncDispose]() {
         await endWithin(producer.disconnect())
         dialer.end()
@@ -76,11 +87,11 @@ export const kafkaOf = (plan: KafkaPlan, dialer: KafkaDialer, clientId: string):
 
 export const dialerOf = ({ brokers }: KafkaPlan, guard: OutboundGuard): KafkaDialer => new KafkaDialer(brokers, guard)
 
-async function lookAt(kafka: Kafka, plan: KafkaPlan): Promise<TopicFacts> {
+async function asAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise<T>): Promise<T> {
   const admin = kafka.admin()
   try {
     await admin.connect()
-    return await topicFacts(admin, plan)
+    return await work(admin)
   } finally {
     await endWithin(admin.disconnect())
   }

@@ -186,6 +186,27 @@ describe.skipIf(kafkaMissing !== undefined)(
       expect(sink.preview(west)).toMatchObject({ kafka: { topic }, provisioningMode: 'ensure' })
     })
 
+    it('is written again where a look finds the topic gone, made anew or empty, by whoever wrote it', async () => {
+      const topic = aTopic()
+      const other = writingOf('west', 'other')
+      const look = (sink: Sink, writing: Writing, sequence: number) =>
+        sink.deliver(deliveryOf(writing, at(sequence), rowsTo(3), { isLook: true }), never)
+      const sink = await opened(declared(kafka.address, topic))
+      for (const writing of [west, other]) await sink.deliver(deliveryOf(writing, at(1), rowsTo(3)), never)
+      for (const writing of [west, other]) expect(await look(sink, writing, 2)).toMatchObject({ written: 0 })
+      await administer((admin) => admin.deleteTopics({ topics: [topic] }))
+      const there = () => administer((admin) => admin.listTopics())
+      await expect.poll(there, { timeout: SLOW_MS }).not.toContain(topic)
+      for (const writing of [west, other]) expect(await look(sink, writing, 3)).toMatchObject({ written: 1 })
+      for (const writing of [west, other]) expect(await look(sink, writing, 4)).toMatchObject({ written: 0 })
+      expect([await rowsIn(topic, west), await rowsIn(topic, other)].map((rows) => rows.length)).toEqual([3, 3])
+
+      const next = await opened(declared(kafka.address, topic))
+      expect(await look(next, west, 5)).toMatchObject({ written: 0 })
+      const empty = await opened(declared(kafka.address, aTopic()))
+      expect(await look(empty, west, 5)).toMatchObject({ written: 1 })
+    })
+
     it('is read by the console consumer of Kafka, headers, key and rows', async () => {
       const topic = aTopic()
       const sink = await opened(declared(kafka.address, topic))

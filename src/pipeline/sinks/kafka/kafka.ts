@@ -31,9 +31,10 @@ interface Connection {
 }
 
 /**
- * Publishes snapshots to a topic, one message after the other. Kafka is not asked what it holds of a key: a repeat within this process is
- * not written, and one after a restart is recognised by who reads it, as every message says epoch and sequence. Two writers of one
- * identity hear of each other in a group, and both stop until one of them is.
+ * Publishes snapshots to a topic, one message after the other. Kafka cannot be asked what it holds of a key: a repeat within this process
+ * is not written, and one after a restart is recognised by who reads it, as every message says epoch and sequence. How far the topic
+ * reaches tells whether what was written is there at all. Two writers of one identity hear of each other in a group, and both stop until
+ * one of them is.
  */
 export class KafkaSink implements Sink {
   readonly family = 'event'
@@ -41,6 +42,10 @@ export class KafkaSink implements Sink {
   readonly #times: WritersTimes
   readonly #context: SinkContext
   readonly #held = new Map<string, HeldSnapshot>()
+  /** by partition, the offset of the last message that was written */
+  readonly #written = new Map<number, bigint>()
+  /** the topic was seen to lack what was written: what an earlier start wrote is not there either */
+  #hasLost = false
   readonly #inTurn = pLimit(1)
   readonly #ending = new AbortController()
   #connection: Connection | undefined
@@ -83,7 +88,15 @@ export class KafkaSink implements Sink {
   }
 
   deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
-    return this.#call(signal, (client) => this.#deliver(client, delivery, signal))
+    return this.#call(signal, async (client) => {
+      if (!delivery.isLook || !(await this.#isLost(client))) return this.#deliver(client, delivery, signal)
+      this.#held.clear()
+      this.#written.clear()
+      this.#hasLost = true
+      // The numbers of its messages went on where a new topic begins at the first.
+      await this.#close()
+      return this.#deliver(await this.#connected().client, delivery, signal)
+    })
   }
 
   async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
@@ -105,7 +118,8 @@ export class KafkaSink implements Sink {
     const besides = await this.#beside(key, delivery)
     if (besides) return besides
     // The binding knows that it was taken; of an earlier start nothing is known here.
-    if (delivery.isLook && !this.#held.has(key)) this.#held.set(key, heldAfter(delivery, this.#context.writer))
+    if (delivery.isLook && !this.#hasLost && !this.#held.has(key))
+      this.#held.set(key, heldAfter(delivery, this.#context.writer))
     const known = knownBy(this.#held.get(key), delivery, this.#context.writer)
     if (known) {
       this.#held.set(key, known.held)
@@ -124,6 +138,13 @@ export class KafkaSink implements Sink {
         this.#takeLess(maxBytes)
       }
     }
+  }
+
+  /** Whether the topic was made anew since, or lost its end; where nothing was written yet, whether nothing ever was. */
+  async #isLost(client: KafkaClient): Promise<boolean> {
+    const ends = await client.ends()
+    if (this.#written.size === 0) return [...ends.values()].every((end) => end === 0n)
+    return [...this.#written].some(([partition, offset]) => (ends.get(partition) ?? 0n) <= offset)
   }
 
   /** Of a delivery that is not written because somebody else writes, or that must come later than what he wrote. */
@@ -161,7 +182,8 @@ export class KafkaSink implements Sink {
     for (const message of eventMessages({ delivery, writer: this.#context.writer, maxBytes })) {
       signal.throwIfAborted()
       const { body, headers } = message
-      await client.send({ key: recordKey(delivery, message), value: body, headers })
+      const { partition, offset } = await client.send({ key: recordKey(delivery, message), value: body, headers })
+      this.#written.set(partition, offset)
       written++
       bytes += Buffer.byteLength(body)
     }

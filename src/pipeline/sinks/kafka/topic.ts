@@ -49,6 +49,13 @@ export async function topicFacts(admin: Admin, plan: KafkaPlan): Promise<TopicFa
   }
 }
 
+/** By partition, the offset that the next message gets; none where there is no such topic. */
+export async function endsOf(admin: Admin, topic: string): Promise<ReadonlyMap<number, bigint>> {
+  if (!(await isThere(admin, topic))) return new Map()
+  const offsets = await onceKnown(() => admin.fetchTopicOffsets(topic))
+  return new Map(offsets.map(({ partition, high }) => [partition, BigInt(high)]))
+}
+
 async function isThere(admin: Admin, topic: string): Promise<boolean> {
   try {
     const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
@@ -70,14 +77,10 @@ async function make(admin: Admin, { topic, ensures }: KafkaPlan): Promise<void> 
 }
 
 /** Undefined where the user may not read them. */
-async function configsOf(
-  admin: Admin,
-  topic: string,
-  tries = NEW_TOPIC_TRIES,
-): Promise<ReadonlyMap<string, string> | undefined> {
+async function configsOf(admin: Admin, topic: string): Promise<ReadonlyMap<string, string> | undefined> {
   const wanted = { type: TOPIC, name: topic, configNames: ['max.message.bytes', 'cleanup.policy'] }
   try {
-    const { resources } = await admin.describeConfigs({ resources: [wanted], includeSynonyms: false })
+    const { resources } = await onceKnown(() => admin.describeConfigs({ resources: [wanted], includeSynonyms: false }))
     return new Map(
       resources.flatMap(({ configEntries }) =>
         configEntries.map(({ configName, configValue }) => [configName, configValue] as const),
@@ -85,8 +88,19 @@ async function configsOf(
     )
   } catch (error) {
     if (/AUTHORIZATION_FAILED/.test(typeOf(error) ?? '')) return undefined
-    if (typeOf(error) !== 'UNKNOWN_TOPIC_OR_PARTITION' || tries <= 1) throw error
+    throw error
+  }
+}
+
+const NOT_YET: ReadonlySet<string | undefined> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'NOT_LEADER_FOR_PARTITION'])
+
+/** Asks about a topic that was perhaps made just now. */
+async function onceKnown<T>(ask: () => Promise<T>, tries = NEW_TOPIC_TRIES): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!NOT_YET.has(typeOf(error)) || tries <= 1) throw error
     await systemClock.sleep(NEW_TOPIC_PAUSE_MS)
-    return configsOf(admin, topic, tries - 1)
+    return onceKnown(ask, tries - 1)
   }
 }

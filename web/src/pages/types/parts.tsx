@@ -174,7 +174,7 @@ export function ValueText({
   if (health && typeof value === 'string')
     return (
       <Flash value={value}>
-        <HealthMark need={health[value] ?? 'degraded'} word={value} />
+        <HealthMark need={health[value] ?? 'degraded'} word={value} tip={value} />
       </Flash>
     )
   if (unit !== 'percent' || typeof value !== 'number') return <ScalarText value={value} unit={unit} />
