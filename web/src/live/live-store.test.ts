@@ -281,6 +281,42 @@ describe('LiveStore', () => {
     expect(sources).toHaveLength(3)
   })
 
+  it('asks for rows that left while nothing was heard, once what began anew is drawn, and goes on where it stands', async () => {
+    const sources: { readonly url: string; readonly target: TestTarget }[] = []
+    const openStream = (url: string) => {
+      sources.push({ url, target: Object.assign(new TestTarget(), { readyState: 0 }) })
+      return sources.at(-1)?.target as unknown as EventSource
+    }
+    const timing = { besidesMs: [20, 20, 20] }
+    store = new LiveStore({ client: createClient({ baseUrl: base }), openStream, timing })
+    let shown: readonly string[] = []
+    store.followRows(
+      { type: 'pods', limit: 10 },
+      () => undefined,
+      () => shown,
+    )
+    store.start()
+    const say = (kind: string, more = {}) => sources.at(-1)?.target.say(kind, { now: 1, ...more })
+    const begin = () => {
+      say('snapshot', { clusters: [], rows: [] })
+      say('rows', { query: 0, from: 0, items: [], total: 0, isLast: true })
+      const event = { data: '{"now":1}', lastEventId: 'here' }
+      sources.at(-1)?.target.dispatchEvent(new MessageEvent('synced', event))
+    }
+    begin()
+    shown = ['west/left']
+    await vi.waitFor(() => expect(sources).toHaveLength(2), PATIENCE_MS)
+    const parameters = new URL(sources[1]?.url ?? '').searchParams
+    expect(parameters.get('lastEventId')).toBe('here')
+    expect(parameters.get('rows')).toContain('also=west%2Fleft')
+    // What leaves later is told, and what began anew is looked at no further.
+    begin()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    shown = ['west/left', 'west/later']
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(sources).toHaveLength(2)
+  })
+
   /** A store whose streams say what a test lets them, before a hub that says in time that it lives only once `isWell`. */
   const aSilentStore = (timing: object) => {
     const sources: TestTarget[] = []

@@ -76,6 +76,8 @@ const defaultTiming = {
   /** somebody sits before an empty page: what can be shown again is shown soon */
   mostBlindMs: 15_000,
   hiddenMs: 300_000,
+  /** how soon after rows began anew it is looked whether others are shown that the stream does not tell of: they are drawn by then, or soon */
+  besidesMs: [500, 1500, 4000] as readonly number[],
   /** how long a cluster that nobody shows any more is still followed */
   lingerMs: 60_000,
 }
@@ -292,7 +294,7 @@ export class LiveStore {
     this.#polling = undefined
     this.#asking?.abort()
     this.#asking = undefined
-    for (const name of ['silence', 'ask', 'stalled', 'patience', 'poll', 'reopen']) this.#cancel(name)
+    for (const name of ['silence', 'ask', 'stalled', 'patience', 'poll', 'reopen', 'besides']) this.#cancel(name)
   }
 
   #hear(source: EventSource, kind: (typeof streamKinds)[number], event: MessageEvent<string>): void {
@@ -329,6 +331,7 @@ export class LiveStore {
     this.#listen()
     if (message.kind === 'rows' || message.kind === 'rowsChange' || message.kind === 'rowsEnd') {
       const isAgain = this.#rows.take(message)
+      if (message.kind === 'rows' && message.from === 0) this.#askBesides()
       if (isAgain && this.#rows.isBesidesMissing) {
         // What was held is forgotten already.
         this.#lastEventId = ''
@@ -356,6 +359,16 @@ export class LiveStore {
     })
     if (!fleet.isOutdated) this.#cancel('outdated')
     else if (message.kind === 'access') this.#later('outdated', this.#timing.outdatedMs, () => this.#forget())
+  }
+
+  /** What left while nothing was heard is known only once rows that began anew are drawn: it is asked for then. */
+  #askBesides(looks = this.#timing.besidesMs): void {
+    const [first, ...rest] = looks
+    if (first === undefined) return
+    this.#later('besides', first, () => {
+      if (this.#isSynced && this.#live.link.state === 'live' && this.#rows.isBesidesMissing) this.#open()
+      else this.#askBesides(rest)
+    })
   }
 
   /** The last frame of a stream. The hub says at once why it refuses a new one, if it does: a poll asks for that. */
