@@ -48,7 +48,7 @@ it('reads what a namespace wants apart once its targets are slow, after what oth
   // In the list that all share it is passed over.
   await shared.give({ items: namespaces.map(pod) }, 'open')
   await clock.advance(200)
-  expect(shownRows(rows, 'settings', 'quick-3')).toEqual(['quick-3/a=on'])
+  await expect.poll(() => shownRows(rows, 'settings', 'quick-3')).toEqual(['quick-3/a=on'])
   expect([shownRows(rows, 'settings', 'slow'), isComplete(rows, 'settings', 'slow')]).toEqual([[], false])
   const opened = async () => {
     await clock.advance(200)
@@ -106,4 +106,34 @@ it('prepares targets a little at a time, so that others are heard, and what it p
   expect(process.cpuUsage().user - prepared).toBeLessThan((prepared - began) / 2)
   await clock.advance(200)
   expect(engine.state({ namespace: 'shop', name: 't299' })).toMatchObject({ isReading: true, activeRules: 1 })
+})
+
+it('lists a kind no more often for a namespace that alone wants it and suspends its target again and again', async () => {
+  const [clock, cluster] = [new ManualClock(), new ScriptedCluster()]
+  cluster.onOpened = (one) => void clock.sleep(10_000).then(() => one.give({ items: [] }, 'open'))
+  const engine = new TargetEngine({
+    ...{ kube: cluster.kube, rows: new RowStore(() => undefined), defaults: NO_DEFAULTS, known: strict },
+    ...{ times: new ExtractionTimes(clock), spaces: new RowSpaces(1e6), clock, logger: silentLogger },
+    ...{ watchNamespaces: [], onChange: () => undefined },
+  })
+  onTestFinished(() => engine.stop())
+  const declared = (name: string, spec: object) => ({ name, namespace: 'shop', annotations: {}, spec })
+  const world = (suspend: boolean) => ({
+    namespaces: [{ name: 'shop', labels: {} }],
+    declared: {
+      profiles: [declared('p', { targetGVK: gvk, attributes: [{ name: 'mode', path: '{.mode}' }] })],
+      targets: [declared('settings', { profileRef: 'p', suspend })],
+      ...{ clusterTargets: [], scopes: [], clusterScopes: [] },
+    } as never, // of the right form, as written here
+  })
+  for (let turn = 0; turn < 120; turn++) {
+    engine.update(world(turn % 2 === 1))
+    await clock.advance(5_000)
+  }
+  // Each is broken off after five seconds: a tenth of ten minutes, three in advance, and the first.
+  expect(cluster.opened.length).toBeLessThanOrEqual(12 + 3 + 1)
+  expect(cluster.opened.length).toBeGreaterThan(8)
+  engine.update(world(false))
+  await clock.advance(70_000)
+  expect(engine.state({ namespace: 'shop', name: 'settings' })).toMatchObject({ isComplete: true })
 })

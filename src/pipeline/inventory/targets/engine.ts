@@ -30,6 +30,7 @@ import type { Declarations, Declared } from './declared.ts'
 import type { ExtractionTimes } from './extraction-time.ts'
 import { KindRows } from './kind-rows.ts'
 import { type Interest, type KindState, KindWatch, type WatchFreshness } from './kind-watch.ts'
+import { PausesOfKind } from './list-pauses.ts'
 import type { RowSpaces } from './row-space.ts'
 
 /** Why a target is not read, or not all of it. */
@@ -125,6 +126,8 @@ export class TargetEngine {
   /** prepared, and not running yet */
   readonly #coming = new Map<string, RunningTarget>()
   readonly #watches = new Map<string, KindWatch>()
+  /** of what is watched, or was lately, by the names of watches */
+  readonly #pauses = new Map<string, PausesOfKind>()
   readonly #stopping = new Set<Promise<void>>()
   readonly #stop = new AbortController()
   #telling: Promise<void> | undefined
@@ -228,7 +231,10 @@ export class TargetEngine {
         this.#isWaiting = true
         continue
       }
-      const watch = known ?? new KindWatch({ gvk: kind.gvk, kube, clock, logger, onChange: () => this.#tellSoon() })
+      const pauses = this.#pauses.get(name) ?? new PausesOfKind()
+      this.#pauses.set(name, pauses)
+      const onChange = () => this.#tellSoon()
+      const watch = known ?? new KindWatch({ gvk: kind.gvk, kube, clock, logger, pauses, onChange })
       this.#watches.set(name, watch)
       watch.want(interests)
     }
@@ -238,6 +244,8 @@ export class TargetEngine {
       const stopping = watch.stop().finally(() => this.#stopping.delete(stopping))
       this.#stopping.add(stopping)
     }
+    for (const [name, pauses] of this.#pauses)
+      if (!this.#watches.has(name) && pauses.forget(clock.now(), () => false)) this.#pauses.delete(name)
   }
 
   /** Whether what is read together is listed for the first time. */

@@ -6,6 +6,7 @@ import { backoffMs, type Logger } from '#runtime'
 import type { CompiledKind, Outcome } from './compile.ts'
 import { FAILURE_BYTES } from './failures.ts'
 import type { KindRows, Reduced, Taken } from './kind-rows.ts'
+import type { Listed } from './list-pauses.ts'
 import type { RowSpace } from './row-space.ts'
 
 /** One target's interest in a kind, as it is now. */
@@ -90,6 +91,10 @@ export class Feed {
   /** ends the wait for a quiet watch to be open again */
   #renewal: AbortController | undefined
   #run: Promise<void> | undefined
+  #lastList: Listed | undefined
+  /** since when the present list is read; undefined: none is */
+  #listingSince: number | undefined
+  /** what the last list took, ms, but for waiting for its watch */
   #listedMs = 0
   readonly #subscriptionsOf = new Map<string, readonly (readonly [number, Subscription])[]>()
   /** Ends one reading, with the feed or for another one. One for each: what derives from a signal is remembered by it. */
@@ -141,9 +146,14 @@ export class Feed {
     return this.#startedAt
   }
 
-  /** what the first list took, ms */
-  get listedMs(): number {
-    return this.#listedMs
+  /** The last list that was read to its end. */
+  get lastList(): Listed | undefined {
+    return this.#lastList
+  }
+
+  /** How long the present list has been read; undefined: none is. */
+  get listingMs(): number | undefined {
+    return this.#listingSince === undefined ? undefined : this.#options.clock.now() - this.#listingSince
   }
 
   start(): void {
@@ -165,6 +175,7 @@ export class Feed {
       this.#turn = new AbortController()
       this.#leavesOut = false
       this.#isListed = false
+      this.#listingSince = undefined
       this.#held = undefined
       this.#arrived()
       this.#letGo()
@@ -177,12 +188,14 @@ export class Feed {
             isolated: true,
             maxPageBytes: MAX_PAGE_BYTES,
             pageSize: async () => {
+              this.#listingSince ??= clock.now()
               await this.#finish()
               return this.#pageSize()
             },
             signal: this.#turn.signal,
             onOpen: () => this.#troubled(undefined),
             onTrouble: (error) => {
+              this.#listingSince = undefined
               this.#letGo()
               if (!this.#held) {
                 this.#arrived()
@@ -332,6 +345,8 @@ export class Feed {
 
   /** A first list takes nothing back that another feed told since. */
   async #listed(items: readonly Arrived[]): Promise<void> {
+    this.#listedMs = this.listingMs ?? 0
+    this.#listingSince = undefined
     const uncounted = this.#uncounted
     this.#uncounted = new Map()
     this.#held = undefined
@@ -391,7 +406,7 @@ export class Feed {
     if (signal.aborted) return
     if (this.#leavesOut && !this.#isListed) this.#againLater()
     this.#isListed = true
-    this.#listedMs = clock.now() - this.#startedAt
+    this.#lastList = { endedAt: clock.now(), tookMs: this.#listedMs }
     this.#isSynced = true
     this.#options.onChange(this)
   }

@@ -138,37 +138,136 @@ describe('a kind that is watched', () => {
     expect([phase(), isComplete(rows), shownRows(rows)]).toEqual(['live', true, ['shop/a=on']])
   })
 
-  it('is listed seldom for whoever keeps changing what takes long, and soon for another namespace', async () => {
-    const first = await live(...many)
-    await clock.advance(30_000)
-    await cluster.last.give({ items: [] }, 'open')
-    const changed = await live(...many)
-    await clock.advance(60_000)
-    expect(cluster.opened).toHaveLength(1)
-    expect(first.fingerprint(many)).not.toBe(changed.fingerprint(many))
-    const other = { namespace: 'bank', name: 'settings' }
-    const ofOther = (): Interest => ({ ...wants(...many), rows: bank })
-    const bank = new KindRows(other, rows.target(other))
-    const bankWants = ofOther()
-    watch.want([changed, bankWants])
-    await settle()
-    expect(cluster.opened).toHaveLength(2)
-    await clock.advance(30_000)
-    await cluster.last.give({ items: [] }, 'open')
-    // Both waited for the other's list already: now each waits for its own.
-    watch.want([wants(...many), bankWants])
-    await clock.advance(60_000)
-    expect(cluster.opened).toHaveLength(2)
-    const third = { namespace: 'park', name: 'settings' }
-    const park = new KindRows(third, rows.target(third))
-    watch.want([changed, bankWants, { ...wants(...many), rows: park }])
-    await settle()
-    expect(cluster.opened).toHaveLength(3)
-    await cluster.last.give({ items: [] }, 'open')
-    await clock.advance(300_000)
-    watch.want([wants(...many), bankWants])
-    await settle()
-    expect(cluster.opened).toHaveLength(4)
+  describe('and whose list takes long', () => {
+    const tenant = (namespace: string) => {
+      const name = { namespace, name: 'settings' }
+      const ofTenant = new KindRows(name, rows.target(name))
+      return {
+        phase: () => watch.stateFor(ofTenant).phase,
+        wants: (...namespaces: readonly string[]): Interest => ({ ...wants(...namespaces), rows: ofTenant }),
+      }
+    }
+    const want = async (...interests: readonly Interest[]) => {
+      watch.want(interests)
+      await settle()
+    }
+    /** The list that is being read takes so long. */
+    const listed = async (ms: number) => {
+      await clock.advance(ms)
+      await cluster.last.give({ items: [] }, 'open')
+    }
+    /** Every five seconds targets may be changed, and a list takes ten. @returns how many lists began */
+    const spend = async (seconds: number, change: (second: number) => readonly Interest[]) => {
+      const before = cluster.opened.length
+      cluster.onOpened = (one) => void clock.sleep(10_000).then(() => one.give({ items: [] }, 'open'))
+      for (let second = 0; second < seconds; second += 5) {
+        await want(...change(second))
+        await clock.advance(5_000)
+      }
+      return cluster.opened.length - before
+    }
+
+    it('is listed for a first change once it rested for as long as its list took, whatever was listed at the start', async () => {
+      const [greedy, quiet] = [tenant('shop'), tenant('bank')]
+      const ofGreedy = greedy.wants(...many)
+      await want(ofGreedy, quiet.wants(...many))
+      await listed(10_000)
+      await want(ofGreedy, quiet.wants(...many))
+      await clock.advance(9_000)
+      expect(cluster.opened).toHaveLength(1)
+      await clock.advance(1_000)
+      expect(cluster.opened).toHaveLength(2)
+      await listed(10_000)
+      expect(quiet.phase()).toBe('live')
+      await clock.advance(10_000)
+      await want(ofGreedy, quiet.wants(...many))
+      expect(cluster.opened).toHaveLength(3)
+    })
+
+    it('is listed three times for whoever keeps changing it and seldom from then on, and soon for another namespace', async () => {
+      const [greedy, quiet] = [tenant('shop'), tenant('bank')]
+      const ofQuiet = quiet.wants(...many)
+      await want(greedy.wants(...many), ofQuiet)
+      await listed(30_000)
+      for (const lists of [2, 3, 4]) {
+        await want(greedy.wants(...many), ofQuiet)
+        await clock.advance(30_000)
+        expect(cluster.opened).toHaveLength(lists)
+        await listed(30_000)
+      }
+      const ofGreedy = greedy.wants(...many)
+      await want(ofGreedy, ofQuiet)
+      await clock.advance(60_000)
+      expect(cluster.opened).toHaveLength(4)
+      const changed = quiet.wants(...many)
+      await want(ofGreedy, changed)
+      expect(cluster.opened).toHaveLength(5)
+      await listed(30_000)
+      expect([greedy.phase(), quiet.phase()]).toEqual(['live', 'live'])
+      // That list served both, and both pay for it.
+      await want(greedy.wants(...many), changed)
+      await clock.advance(268_000)
+      expect(cluster.opened).toHaveLength(5)
+      await clock.advance(4_000)
+      expect(cluster.opened).toHaveLength(6)
+    })
+
+    it('is read within three times what a list takes for whoever changes seldom, however much others change', async () => {
+      const quiet = tenant('bank')
+      const greedy = Array.from({ length: 12 }, (_, i) => tenant(`t${i}`))
+      const ofGreedy = greedy.map((one) => one.wants(...many))
+      let [ofQuiet, waited, worst] = [quiet.wants(...many), 0, 0]
+      const changeSome = (isGreedy: (at: number) => boolean) => (second: number) => {
+        waited = quiet.phase() === 'live' ? 0 : waited + 5
+        worst = Math.max(worst, waited)
+        for (const [at, one] of greedy.entries()) if (isGreedy(at)) ofGreedy[at] = one.wants(...many)
+        // At other times with regard to lists, again and again.
+        if (second % 155 === 20) ofQuiet = quiet.wants(...many)
+        return [...ofGreedy, ofQuiet]
+      }
+      const byOne = await spend(
+        900,
+        changeSome((at) => at === 0),
+      )
+      expect(worst).toBeLessThanOrEqual(35)
+      // The first list, three in advance, a tenth of the time, and six changes of the other.
+      expect(byOne).toBeLessThanOrEqual(1 + 3 + 9 + 6)
+      expect(byOne).toBeGreaterThan(12)
+      let turn = 0
+      const byAll = await spend(300, (second) => {
+        turn++
+        return changeSome((at) => at === turn % greedy.length)(second)
+      })
+      expect(worst).toBeLessThanOrEqual(35)
+      expect(byAll).toBeLessThanOrEqual(16)
+    })
+
+    it('is not listed more often for whoever goes away and comes back, before a list is over or after', async () => {
+      const one = tenant('shop')
+      const before = await spend(900, (second) => (second % 10 === 0 ? [one.wants('shop')] : []))
+      // Lists that are broken off after five seconds.
+      expect(before).toBeLessThanOrEqual(1 + 3 + 18)
+      expect(before).toBeGreaterThan(12)
+      await want(one.wants('shop'))
+      await clock.advance(5_000)
+      expect([watch.watches, one.phase(), watch.freshness()[0]?.staleMs]).toEqual([0, 'reading', 5_000])
+      await clock.advance(300_000)
+      const after = await spend(900, (second) => (second % 20 === 15 ? [] : [one.wants('shop')]))
+      expect(after).toBeLessThanOrEqual(1 + 3 + 18)
+      expect(after).toBeGreaterThan(6)
+    })
+
+    it('rests for what its list took, and not for what was in the way before', async () => {
+      const [greedy, quiet] = [tenant('shop'), tenant('bank')]
+      const ofGreedy = greedy.wants(...many)
+      await want(ofGreedy, quiet.wants(...many))
+      await clock.advance(600_000)
+      await cluster.last.give({ error: new KubeError('unreachable', 'away') })
+      await listed(2_000)
+      await want(ofGreedy, quiet.wants(...many))
+      await clock.advance(2_000)
+      expect(cluster.opened).toHaveLength(2)
+    })
   })
 
   it('loses no row where its watch is lost or a list breaks off, and is not complete meanwhile', async () => {
@@ -382,19 +481,25 @@ describe('a kind that is watched', () => {
     expect(shownRows(rows)).toContain('shop/c=on')
   })
 
-  it('is not listed again and again while everything changes: each list is let finish, and rests for ten times as long', async () => {
+  it('is not listed again and again while everything changes: each list is let finish, and after three it rests', async () => {
     await live('shop')
     await clock.advance(5_000)
     await cluster.last.give({ items: [] }, 'open')
-    for (let i = 0; i < 20; i++) await live('shop')
-    expect(cluster.opened).toHaveLength(1)
-    await clock.advance(49_000)
-    expect(cluster.opened).toHaveLength(1)
+    for (const lists of [2, 3, 4]) {
+      for (let i = 0; i < 20; i++) await live('shop')
+      expect(cluster.opened).toHaveLength(lists - 1)
+      await clock.advance(5_000)
+      for (let i = 0; i < 20; i++) await live('shop')
+      expect(cluster.opened).toHaveLength(lists)
+      expect(phase()).toBe('reading')
+      await clock.advance(5_000)
+      await cluster.last.give({ items: [] }, 'open')
+    }
+    // The first of the three is 25 s ago: half a list is back.
+    await clock.advance(24_000)
+    expect(cluster.opened).toHaveLength(4)
     await clock.advance(2_000)
-    expect(cluster.opened).toHaveLength(2)
-    for (let i = 0; i < 20; i++) await live('shop')
-    expect(cluster.opened).toHaveLength(2)
-    expect(phase()).toBe('reading')
+    expect(cluster.opened).toHaveLength(5)
   })
 
   it('ends its watches with those who want it', async () => {

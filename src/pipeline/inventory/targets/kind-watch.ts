@@ -7,6 +7,7 @@ import { type Clock, FleetError, minutes, seconds } from '#model'
 import type { Logger } from '#runtime'
 import { kindText } from './compile.ts'
 import { Feed, type Subscription } from './feed.ts'
+import { type ListPauses, PausesOfKind } from './list-pauses.ts'
 
 /** So many namespaces are watched one by one; more by one watch of the cluster, where that is allowed. */
 const MAX_SINGLE = 8
@@ -20,11 +21,6 @@ const REGISTER_WITHIN_MS = seconds(30)
 const BEGINS_WITHIN_MS = minutes(5)
 /** What may be read is asked so often. */
 const REVIEW_EVERY_MS = seconds(60)
-/** What everything changes all the time is listed less often the longer a list takes. */
-const PAUSE_PER_LIST = 10
-const MAX_PAUSE_MS = minutes(5)
-/** A namespace for which nothing was listed lately waits no longer for what others want and change. */
-const MAX_PAUSE_OF_OTHERS_MS = seconds(15)
 
 /** A target's interest, and what tells it from another. */
 export interface Interest extends Omit<Subscription, 'isCurrent'> {
@@ -57,6 +53,8 @@ export interface KindWatchOptions {
   readonly kube: KubeClient
   readonly clock: Clock
   readonly logger: Logger
+  /** of this kind, which a former watch of it may have left */
+  readonly pauses?: PausesOfKind
   /** something is otherwise for those who want the kind */
   readonly onChange: () => void
 }
@@ -70,6 +68,8 @@ interface Fingerprints {
 /** One place of a kind: the feed that serves it, and the one that shall. */
 interface Place {
   readonly namespace: string | undefined
+  readonly wantedAt: number
+  readonly pauses: ListPauses
   active: Feed | undefined
   next: Feed | undefined
   /** it may not be listed: of this place, by an answer of the API server */
@@ -91,8 +91,7 @@ export class KindWatch {
   /** of what is wanted now */
   #scopesKnown: { readonly of: string; readonly scopes: readonly (string | undefined)[] } | undefined
   readonly #fingerprints = new Map<string | undefined, Fingerprints>()
-  /** when it was listed for what a namespace had changed, by what that has in memory */
-  readonly #listedFor = new WeakMap<object, number>()
+  readonly #pauses: PausesOfKind
   /** since when a namespace is wanted without a break: what was missed before takes a new list */
   readonly #enrolments = new Map<Subscription['rows'], ReadonlyMap<string, number>>()
   #enrolled = 0
@@ -106,6 +105,7 @@ export class KindWatch {
   constructor(options: KindWatchOptions) {
     this.#options = options
     this.#wantedAt = options.clock.now()
+    this.#pauses = options.pauses ?? new PausesOfKind()
     setMaxListeners(0, this.#end.signal)
   }
 
@@ -139,9 +139,9 @@ export class KindWatch {
     const since = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at))
     const because = (why: string | undefined) => (why === undefined ? {} : { why })
     if (!this.#served) return [{ gvk, namespace: '', staleMs: since(this.#wantedAt), ...because(this.#missing) }]
-    return [...this.#places.values()].map(({ namespace = '', active, next }) => {
+    return [...this.#places.values()].map(({ namespace = '', wantedAt, active, next }) => {
       const feed = active ?? next
-      const staleSince = feed?.isSynced ? feed.trouble?.since : feed?.startedAt
+      const staleSince = feed?.isSynced ? feed.trouble?.since : (feed?.startedAt ?? wantedAt)
       const why = isForbidden(feed) ? 'the agent may not list and watch them' : feed?.trouble?.error.message
       return { gvk, namespace, staleMs: since(staleSince), ...because(why) }
     })
@@ -197,6 +197,8 @@ export class KindWatch {
   async stop(): Promise<void> {
     this.#end.abort()
     this.#wake()
+    // At once: whoever wants the kind next goes by it.
+    for (const place of this.#places.values()) this.#breakOff(place)
     await this.#loop
     for (const place of this.#places.values()) this.#close(place)
     await Promise.all(this.#stopping)
@@ -253,13 +255,8 @@ export class KindWatch {
     const wanted = this.#scopes()
     for (const namespace of wanted) {
       const place = this.#places.get(namespace) ?? {
-        ...{
-          namespace,
-          active: undefined,
-          next: undefined,
-          isRefused: false,
-          reviewFault: undefined,
-        },
+        ...{ namespace, wantedAt: this.#options.clock.now(), pauses: this.#pauses.of(namespace) },
+        ...{ active: undefined, next: undefined, isRefused: false, reviewFault: undefined },
       }
       this.#places.set(namespace, place)
       this.#feed(place)
@@ -271,6 +268,7 @@ export class KindWatch {
       this.#close(place)
       this.#places.delete(namespace)
     }
+    this.#pauses.forget(this.#options.clock.now(), (namespace) => this.#places.has(namespace))
   }
 
   #scopes(): readonly (string | undefined)[] {
@@ -326,10 +324,12 @@ export class KindWatch {
     if ((next ?? active)?.fingerprint === fingerprint) return
     // One that reads well is let finish, so that change upon change does not keep it from ever being read.
     if (next && !next.trouble) return
-    if (this.#pauseOf(place) > 0) return
+    const isEnough = active?.fingerprint === fingerprint
+    if (!isEnough && this.#pauseOf(place) > 0) return
+    const spaces = this.#changed(place)
     if (next) this.#leave(next)
     place.next = undefined
-    if (active?.fingerprint === fingerprint) return
+    if (isEnough) return
     const { gvk, kube, clock, logger } = this.#options
     const { group = '', version, kind } = gvk
     const { plural, namespaced } = this.#served as ServedKind // arranged only where it is served
@@ -344,14 +344,15 @@ export class KindWatch {
           return now?.kind === one.kind && (of === undefined || now.namespaces.has(of))
         },
       })),
-      onChange: (changed) => this.#fed(place, changed),
+      onChange: (fed) => this.#fed(place, fed),
     })
-    for (const space of this.#changed(place)) this.#listedFor.set(space, clock.now())
+    place.pauses.begin(spaces, clock.now())
     place.next = feed
     feed.start()
   }
 
   #fed(place: Place, feed: Feed): void {
+    if (feed.lastList) place.pauses.ended(feed.lastList)
     if (feed === place.next && feed.isSynced) {
       if (place.active) this.#leave(place.active)
       place.active = feed
@@ -365,27 +366,19 @@ export class KindWatch {
     this.#options.onChange()
   }
 
-  /** How long a place is left alone after its last list, ms. */
+  /** How long a place is left alone yet, ms. */
   #pauseOf(place: Place): number {
-    const last = place.next ?? place.active
-    if (!last?.isSynced) return 0
-    const now = this.#options.clock.now()
-    const pauseMs = Math.min(MAX_PAUSE_MS, last.listedMs * PAUSE_PER_LIST)
-    // Who keeps changing what it wants, of many objects or slowly, waits for itself.
-    const waitsForOthers = this.#changed(place).some((space) => {
-      const at = this.#listedFor.get(space)
-      return at === undefined || now - at >= pauseMs
-    })
-    return (
-      (waitsForOthers ? Math.min(pauseMs, MAX_PAUSE_OF_OTHERS_MS) : pauseMs) - (now - last.startedAt - last.listedMs)
-    )
+    return place.pauses.leftMs(this.#changed(place), this.#options.clock.now())
   }
 
   /** undefined: nothing waits for its pause */
   #pauseLeftMs(): number | undefined {
-    const waiting = [...this.#places.values()].filter(
-      (place) => !place.next && place.active && place.active.fingerprint !== this.#fingerprint(place.namespace),
-    )
+    const waiting = this.#scopes()
+      .flatMap((namespace) => this.#places.get(namespace) ?? [])
+      .filter(
+        ({ namespace, active, next }) =>
+          (!next || next.trouble) && (next ?? active)?.fingerprint !== this.#fingerprint(namespace),
+      )
     if (waiting.length === 0) return undefined
     return Math.max(1, Math.min(...waiting.map((place) => this.#pauseOf(place))))
   }
@@ -444,7 +437,13 @@ export class KindWatch {
     this.#isClusterRefused = !(await ask(undefined).catch(() => false))
   }
 
+  #breakOff({ next, pauses }: Place): void {
+    const tookMs = next?.listingMs
+    if (tookMs !== undefined) pauses.brokenOff({ endedAt: this.#options.clock.now(), tookMs })
+  }
+
   #close(place: Place): void {
+    this.#breakOff(place)
     for (const feed of [place.active, place.next]) if (feed) this.#leave(feed)
     place.active = undefined
     place.next = undefined

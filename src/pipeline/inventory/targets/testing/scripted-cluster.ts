@@ -31,6 +31,8 @@ export class Opened {
   ): AsyncGenerator<WatchEvent<T>> {
     const { signal } = options
     signal.addEventListener('abort', () => this.#wake())
+    const beginList = async () => typeof options.pageSize === 'function' && (await options.pageSize())
+    await beginList()
     while (!signal.aborted) {
       const step = this.#steps.shift()
       if (step === undefined)
@@ -39,8 +41,10 @@ export class Opened {
           if (signal.aborted) resolve()
         })
       else if (step === 'open') options.onOpen?.()
-      else if ('error' in step) options.onTrouble?.(step.error)
-      else if ('deleted' in step) yield { type: 'deleted', object: read(step.deleted) }
+      else if ('error' in step) {
+        options.onTrouble?.(step.error)
+        await beginList()
+      } else if ('deleted' in step) yield { type: 'deleted', object: read(step.deleted) }
       else if ('changed' in step) yield { type: 'modified', object: read(step.changed) }
       else yield { type: 'reset', items: step.items.map(read), resourceVersion: step.version ?? '1' }
     }
@@ -53,11 +57,13 @@ export class ScriptedCluster {
   readonly opened: Opened[] = []
   served: { plural: string; namespaced: boolean } | undefined = { plural: 'pods', namespaced: true }
   mayList = true
+  onOpened: (one: Opened) => void = () => undefined
   readonly kube = {
     find: async () => this.served,
     watch: (resource: Resource<unknown>, options: WatchOptions & { signal: AbortSignal }) => {
       const one = new Opened(options.namespace)
       this.opened.push(one)
+      this.onOpened(one)
       return one.run((object) => (resource.fromJson as (object: KubeObject) => unknown)(object), options)
     },
     request: async () => ({ status: { allowed: this.mayList } }),
