@@ -467,7 +467,7 @@ export function Grid<T>({
                 index={from + offset}
                 dim={dim?.(line.row) ?? false}
                 gone={gone.has(line.key)}
-                elsewhere={elsewhere?.has(line.key) ?? false}
+                elsewhere={elsewhere?.get(line.key)}
                 blank={blank && (gone.has(line.key) || elsewhere?.get(line.key) === false)}
               />
             ),
@@ -513,7 +513,8 @@ interface RowProps {
   readonly index: number
   readonly dim: boolean
   readonly gone: boolean
-  readonly elsewhere: boolean
+  /** it keeps its place only while the order is held, and whether it is known to be elsewhere; undefined: it stands in order */
+  readonly elsewhere: boolean | undefined
   /** only its place is kept */
   readonly blank: boolean
 }
@@ -525,6 +526,9 @@ function followRow(event: { target: EventTarget; currentTarget: Element }): void
   event.currentTarget.querySelector<HTMLAnchorElement>('[data-row-link]')?.click()
 }
 
+const knownElsewhere = 'It stands elsewhere in the list by now'
+const notKnown = 'It is none of the rows that are loaded, so that what became of it is not known'
+
 const Row = memo(function Row({ row, columns, index, dim, gone, elsewhere, blank }: RowProps): ReactNode {
   if (blank)
     return (
@@ -532,13 +536,14 @@ const Row = memo(function Row({ row, columns, index, dim, gone, elsewhere, blank
         <td colSpan={columns.length}>no longer here</td>
       </tr>
     )
+  const isKept = elsewhere !== undefined
   return (
     <tr
       data-index={index}
       aria-rowindex={index + 2}
-      className={`${dim || elsewhere ? 'dim' : ''}${gone ? ' gone' : ''}${elsewhere ? ' elsewhere' : ''}`}
-      {...(elsewhere && {
-        title: 'It stands elsewhere in the list by now, and keeps this place while the order is held',
+      className={`${dim || isKept ? 'dim' : ''}${gone ? ' gone' : ''}${isKept ? ' elsewhere' : ''}`}
+      {...(isKept && {
+        title: `${elsewhere ? knownElsewhere : notKnown}, and keeps this place while the order is held`,
       })}
       onClick={followRow}
     >

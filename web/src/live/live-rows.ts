@@ -25,9 +25,8 @@ interface Followed {
 
 /** A stream takes no more of them. */
 const mostAlso = 100
-/** As an address has them: proxies take one of 8 KB at most, and so does a stream a query. */
-const mostAlsoLength = 4000
-const mostLength = 8000
+/** Of all queries together as an address has them: proxies take one of 8 KB at most. */
+const mostLength = 7800
 
 /** The queries of rows that somebody shows, and what the stream has told of each. */
 export class RowQueries {
@@ -73,10 +72,11 @@ export class RowQueries {
 
   /** A stream is opened with these. */
   carry(): readonly RowsStreamQuery[] {
-    const all = [...this.#followed]
-    this.#carried = all.map(([key]) => key)
-    return all.map(([, one]) => {
-      one.also = alsoOf(one)
+    const all = [...this.#followed.values()]
+    this.#carried = [...this.#followed.keys()]
+    const also = alsoOf(all)
+    return all.map((one, at) => {
+      one.also = also[at] ?? []
       one.hasBegun = false
       return one.also.length > 0 ? { ...one.query, also: one.also } : one.query
     })
@@ -84,7 +84,8 @@ export class RowQueries {
 
   /** Rows besides are shown of which the open stream, where it begins anew or is resumed by itself, would not tell. */
   get isBesidesMissing(): boolean {
-    return [...this.#followed.values()].some((one) => alsoOf(one).some((key) => !one.also.includes(key)))
+    const all = [...this.#followed.values()]
+    return alsoOf(all).some((keys, at) => keys.some((key) => !all[at]?.also.includes(key)))
   }
 
   /** @returns whether the rows begin a second time on the open stream: what it told of rows besides is forgotten */
@@ -115,18 +116,19 @@ export class RowQueries {
   }
 }
 
-/** As many of them as can be asked for. */
-function alsoOf({ query, besides }: Followed): readonly string[] {
-  if (query.limit === undefined) return []
-  const also = new Set([...besides].flatMap((keys) => keys()))
-  const some: string[] = []
-  const most = Math.min(mostAlsoLength, mostLength - encodeURIComponent(JSON.stringify(query)).length)
-  let length = 0
-  for (const key of also) {
-    // Within the value of a value.
-    length += encodeURIComponent(encodeURIComponent(key)).length + '%26also%3D'.length
-    if (some.length === mostAlso || length > most) break
-    some.push(key)
-  }
-  return some
+/** Of each query as many rows besides as can be asked for. */
+function alsoOf(all: readonly Followed[]): readonly (readonly string[])[] {
+  const lengthOf = ({ query }: Followed) => encodeURIComponent(JSON.stringify(query)).length
+  let left = mostLength - all.reduce((sum, one) => sum + lengthOf(one), 0)
+  return all.map(({ query, besides }) => {
+    const some: string[] = []
+    if (query.limit === undefined) return some
+    for (const key of new Set([...besides].flatMap((keys) => keys()))) {
+      // Within the value of a value.
+      left -= encodeURIComponent(encodeURIComponent(key)).length + '%26also%3D'.length
+      if (some.length === mostAlso || left < 0) break
+      some.push(key)
+    }
+    return some
+  })
 }

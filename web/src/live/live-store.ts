@@ -111,6 +111,8 @@ export class LiveStore {
   readonly #rows = new RowQueries()
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #attempt = 0
+  /** of a stream, since the hub was polled first */
+  #tries = 0
   #polling: AbortController | undefined
   #asking: AbortController | undefined
   /** the stream was opened anew since it last said something, for the hub answers */
@@ -506,10 +508,11 @@ export class LiveStore {
       if (this.#live.link.state === 'paused') return
       this.#link('polling')
       this.#attempt = 0
-      // The first answer shows that the hub is there: try its stream soon, then once per poll.
-      const { pollMs, tryMs, mostMs } = this.#timing
+      // The first answer shows that the hub is there: its stream is tried soon, then less and less often, once per poll at least.
+      if (isFirst) this.#tries = 0
+      const { pollMs, tryMs } = this.#timing
       const betweenMs = Math.max(pollMs / 2, pollMs - tryMs)
-      const wait = backOffMs(0, isFirst ? 1000 : betweenMs, mostMs, this.#random)
+      const wait = backOffMs(this.#tries++, 1000, betweenMs, this.#random)
       this.#later('reopen', wait, () => this.#open())
     } catch (cause) {
       if (polling.signal.aborted) return
