@@ -175,11 +175,11 @@ describe('the schedule of a binding', () => {
     expect(decide(state, DATABASE, () => content('b'), seconds(1))).toEqual({ kind: 'export' })
   })
 
-  it('looks each hour at what only a person can mend, or at once when something changed', () => {
+  it('looks every ten minutes at what only a person can mend, or at once when something changed', () => {
     const state = failed(fresh, 'terminal', 0, 0.5)
     const latest = () => content('a')
-    expect(decide(state, DATABASE, latest, 1)).toEqual({ kind: 'wait', ms: minutes(60) - 1 })
-    expect(decide(state, DATABASE, latest, minutes(60))).toEqual({ kind: 'export' })
+    expect(decide(state, DATABASE, latest, 1)).toEqual({ kind: 'wait', ms: minutes(10) - 1 })
+    expect(decide(state, DATABASE, latest, minutes(10))).toEqual({ kind: 'export' })
     expect(decide(retried(state), DATABASE, latest, 1)).toEqual({ kind: 'export' })
   })
 
@@ -188,7 +188,7 @@ describe('the schedule of a binding', () => {
     let state = failed(fresh, 'terminal', 0, 1, 'too large')
     expect(decide(state, DATABASE, given('mended'), 1)).toEqual({ kind: 'wait', ms: seconds(10) - 1 })
     expect(decide(state, DATABASE, given('mended'), seconds(10))).toEqual({ kind: 'export' })
-    expect(decide(state, DATABASE, given('too large'), seconds(10))).toMatchObject({ ms: minutes(60) - seconds(10) })
+    expect(decide(state, DATABASE, given('too large'), seconds(10))).toMatchObject({ ms: minutes(10) - seconds(10) })
     expect(decide(state, DATABASE, () => undefined, seconds(10))).toMatchObject({ kind: 'wait' })
     // It was no mend: the next is tried later, and never less often than each five minutes.
     let now = 0

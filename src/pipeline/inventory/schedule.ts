@@ -61,7 +61,7 @@ export type Decision =
 const FIRST_RETRY_MS = seconds(10)
 const LAST_RETRY_MS = minutes(5)
 /** What only a person can mend is looked at again after so long, ms. */
-const TERMINAL_RETRY_MS = minutes(60)
+const TERMINAL_RETRY_MS = minutes(10)
 
 /** A binding of which nothing is known. */
 export const fresh: BindingState = {}

@@ -127,6 +127,8 @@ export interface Sink extends AsyncDisposable {
    * @throws SinkError; with `retryAfterMs` where nothing is wrong, and it has to wait
    */
   remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void>
+  /** Nothing more is written for an inventory, and what stands there stays. Absent where nobody waits for that. */
+  leave?(writing: Writing): Promise<void>
   /** An example of what would be written, for `status.preview`. */
   preview(writing: Writing): SinkPreview
 }

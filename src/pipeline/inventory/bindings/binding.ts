@@ -280,6 +280,7 @@ export class Binding implements AsyncDisposable {
 
   #aim(plan: BindingPlan, kind: 'export' | 'remove' | 'rest'): void {
     if (kind === 'remove' && plan.deletionPolicy === 'Retain') {
+      if (this.#removal.kind !== 'done' && plan.target.kind === 'ready') void this.#leave(plan.target.sink)
       this.#goal = { kind: 'rest' }
       this.#removal = { kind: 'done' }
       return
@@ -523,6 +524,13 @@ export class Binding implements AsyncDisposable {
     this.#options.metrics.conflict()
     this.#standing = undefined
     this.#record('forbidden', WRITER_CONFLICT, `${who}. Give one of both clusters another identity, or stop one`)
+  }
+
+  /** Others need not wait for what is written no more. Where that cannot be said, they find out by themselves. */
+  async #leave({ object }: ReadySink): Promise<void> {
+    const { source, pool } = this.#options
+    const writing = source.writing(object.declaration.cluster)
+    await pool.use(object, async (open) => open.leave?.(writing), this.#stop.signal).catch(() => undefined)
   }
 
   async #takeAway(sink: ReadySink): Promise<number | undefined> {

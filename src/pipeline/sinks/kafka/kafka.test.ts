@@ -166,6 +166,26 @@ describe.skipIf(kafkaMissing !== undefined)(
       expect(await rowsIn(topic, west)).toHaveLength(5)
     })
 
+    it('is in the way of nobody once no inventory of a namespace is written to it any more', async () => {
+      const topic = aTopic()
+      const sink = new KafkaSink(declared(kafka.address, topic), contextOf({ writer: 'pod-a in cluster 1' }), {
+        joinAfterMs: 0,
+      })
+      onTestFinished(() => sink[Symbol.asyncDispose]())
+      const other = writingOf('west', 'other')
+      for (const writing of [west, other]) await sink.deliver(deliveryOf(writing, at(1), rowsTo(2)), never)
+      const members = () =>
+        administer((admin) => admin.describeGroups([groupOf(topic, west)])).then(
+          ({ groups }) => groups[0]?.members.length,
+        )
+      await expect.poll(members, { timeout: SLOW_MS }).toBe(1)
+      await sink.leave(west)
+      expect(await members()).toBe(1)
+      await sink.remove(other, at(2), never)
+      await expect.poll(members, { timeout: SLOW_MS }).toBe(0)
+      expect(await rowsIn(topic, west)).toHaveLength(2)
+    })
+
     it('makes a compacted topic with the partitions of the broker, and keys by cluster and inventory', async () => {
       const topic = aTopic()
       const sink = await opened(declared(kafka.address, topic))

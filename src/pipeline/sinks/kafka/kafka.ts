@@ -51,6 +51,8 @@ export class KafkaSink implements Sink {
   #connection: Connection | undefined
   /** by the namespace of inventories; a sink mostly has those of one */
   readonly #writers = new Map<string, Writers>()
+  /** inventories that are written */
+  readonly #inventories = new Set<string>()
   /** inventories that were not written because of another writer */
   readonly #besides = new Set<string>()
   /** what brokers were seen to refuse, where that is less than they say */
@@ -101,6 +103,16 @@ export class KafkaSink implements Sink {
 
   async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
     await this.deliver(tombstone(writing, position, this.#context.now()), signal)
+    await this.leave(writing)
+  }
+
+  async leave(writing: Writing): Promise<void> {
+    this.#inventories.delete(keyOf(writing))
+    const isOfIt = keyOf({ ...writing, inventory: '' })
+    if ([...this.#inventories].some((key) => key.startsWith(isOfIt))) return
+    const writers = this.#writers.get(writing.namespace)
+    this.#writers.delete(writing.namespace)
+    await writers?.[Symbol.asyncDispose]()
   }
 
   preview(): SinkPreview {
@@ -115,6 +127,7 @@ export class KafkaSink implements Sink {
 
   async #deliver(client: KafkaClient, delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
     const key = keyOf(delivery.writing)
+    this.#inventories.add(key)
     const besides = await this.#beside(key, delivery)
     if (besides) return besides
     // The binding knows that it was taken; of an earlier start nothing is known here.
