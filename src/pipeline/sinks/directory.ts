@@ -8,6 +8,7 @@ import {
   planDocuments,
   planRemoval,
   previewDocuments,
+  type Standing,
   toldOf,
   tooLarge,
 } from './documents/index.ts'
@@ -101,9 +102,9 @@ class DirectoryTree implements DocumentTree {
     return readFile(place, 'utf8').catch(absent)
   }
 
-  async existing(paths: readonly string[]): Promise<ReadonlyMap<string, undefined>> {
+  async existing(paths: readonly string[]): Promise<Standing> {
     const there = await Promise.all(paths.map((path) => stat(join(this.#directory, path)).catch(absent)))
-    return new Map(paths.filter((_, i) => there[i] !== undefined).map((path) => [path, undefined]))
+    return new Map(paths.filter((_, i) => there[i] !== undefined).map((path) => [path, {}]))
   }
 
   async *manifests(maxBytes: number): AsyncIterable<readonly [string, string]> {

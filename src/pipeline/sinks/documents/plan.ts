@@ -14,7 +14,7 @@ import {
   type SetManifest,
   writingWords,
 } from './set-manifest.ts'
-import { type DocumentTree, ownerKey, ownerOf } from './tree.ts'
+import { type DocumentTree, ownerKey, ownerOf, type Standing } from './tree.ts'
 
 /** What a delivery means for the files of a sink. */
 export type DocumentPlan =
@@ -28,6 +28,8 @@ export type DocumentPlan =
       readonly paths: readonly string[]
       /** those of them at which nothing stood, and that of the manifest where there was none */
       readonly free: ReadonlySet<string>
+      /** the others of them, and what goes */
+      readonly there: Standing
       /** each file once, and the same ones whenever they are asked for; the manifest is not among them */
       files(): Iterable<DocumentFile>
       readonly manifest: DocumentFile
@@ -119,6 +121,7 @@ export async function planDocuments(
     position: manifest.position,
     paths,
     free: new Set([...current].filter((one) => !there.has(one))),
+    there,
     files,
     manifest: { path, text: manifestText(manifest) },
     removed,
@@ -216,14 +219,11 @@ function goesFrom(paths: readonly string[], isPruned: boolean) {
   return (path: string): boolean => isPruned || wholes.has(wholePath(path))
 }
 
-/** What stands in a sink: each path with the key of its owner, where that is kept with it. */
-type Standing = ReadonlyMap<string, string | undefined>
-
 /** Whatever our list says: a file that it names may have gone, and its name be taken by somebody else since. */
 function refuseObjectsOfOthers(paths: readonly string[], writing: Writing, there: Standing): void {
   const own = ownerKey(writing)
   for (const path of paths) {
-    const key = there.get(path)
+    const key = there.get(path)?.owner
     if (key === undefined || key === own) continue
     throw foreignFile(path, ownerOf(key) ?? { cluster: key, namespace: '', inventory: '' })
   }
@@ -231,7 +231,7 @@ function refuseObjectsOfOthers(paths: readonly string[], writing: Writing, there
 
 /** Those that are there and are nobody else's. */
 const ofWriting = (paths: readonly string[], writing: Writing, there: Standing): string[] =>
-  paths.filter((one) => there.has(one) && (there.get(one) ?? ownerKey(writing)) === ownerKey(writing))
+  paths.filter((one) => there.has(one) && (there.get(one)?.owner ?? ownerKey(writing)) === ownerKey(writing))
 
 /** A file that is there and not in our list: it may be left from the original, or be in the list of somebody, or of another sink. */
 async function refuseListedByOthers(

@@ -1,11 +1,22 @@
 import { SinkError, type Writing } from '../sink.ts'
 
+/** What is known of a file without reading it, where that is kept with it. */
+export interface StandingFile {
+  /** key of the inventory that wrote it */
+  readonly owner?: string | undefined
+  /** equal for equal content */
+  readonly mark?: string | undefined
+}
+
+/** Files that are there, by path. */
+export type Standing = ReadonlyMap<string, StandingFile>
+
 /** What a sink holds at one moment. */
 export interface DocumentTree {
   /** @throws SinkError, that of `tooLarge` where it has more bytes than that */
   read(path: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined>
-  /** Which of these there are, each with the key of its owner where that is kept with it. */
-  existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string | undefined>>
+  /** Which of these there are. */
+  existing(paths: readonly string[], signal: AbortSignal): Promise<Standing>
   /**
    * Every set manifest up to this size, of anybody, as path and text; asked where files of others might stand where ours would. None
    * where owners are kept with files.

@@ -1,4 +1,4 @@
-import type { DocumentTree } from '../documents/index.ts'
+import type { DocumentTree, Standing } from '../documents/index.ts'
 import { SinkError } from '../sink.ts'
 import type { GitRepository } from './repository.ts'
 
@@ -34,8 +34,8 @@ export class GitTree implements DocumentTree {
     return files
   }
 
-  async existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, undefined>> {
-    return new Map([...(await this.files(paths, signal)).keys()].map((path) => [path, undefined]))
+  async existing(paths: readonly string[], signal: AbortSignal): Promise<Standing> {
+    return new Map([...(await this.files(paths, signal)).keys()].map((path) => [path, {}]))
   }
 
   async *manifests(maxBytes: number, signal: AbortSignal): AsyncIterable<readonly [string, string]> {

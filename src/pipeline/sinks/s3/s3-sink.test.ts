@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { CreateBucketCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import {
+  CreateBucketCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Row } from '#extract'
 import type { KollectSnapshotSinkSpec } from '#kinds'
@@ -160,6 +166,39 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
     await lists.remove(sly, at(4), signal)
     expect(await textOf(url, 'team-a/api-1.json')).toBe(before)
     expect(await keysUnder(url)).toEqual(['team-a/api-1.json', 'team-a/api-1.manifest.json'])
+  })
+
+  it('an object that somebody wrote over, or that came late, is right again with equal content, also after a restart', async () => {
+    const endpoint = place()
+    const Key = `${new URL(endpoint).pathname.replace('/inventory/', '')}/clusters/west/team-a/workloads.json`
+    const object = async () => {
+      const found = await client.send(new GetObjectCommand({ Bucket: 'inventory', Key }))
+      return { Body: (await found.Body?.transformToString()) ?? '', Metadata: found.Metadata ?? {} }
+    }
+    const put = (over: { Body: string; Metadata?: Record<string, string> }) =>
+      client.send(new PutObjectCommand({ Bucket: 'inventory', Key, ...over }))
+    const deliver = (by: Awaited<ReturnType<typeof opened>>, sequence: number, isLook = true) =>
+      by.deliver(deliveryOf(west, at(sequence), rowsTo(3), { isLook }), signal)
+    const sink = await opened(endpoint)
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(2)), signal)
+    const late = await object()
+    await deliver(sink, 2, false)
+    const right = await object()
+    expect(await deliver(sink, 3)).toMatchObject({ written: 0 })
+    const { Body } = right
+    const wrong = [late, { Body: '{"garbage":true}' }]
+    let sequence = 4
+    for (const one of wrong) {
+      for (const by of [sink, await opened(endpoint)]) {
+        await put(one)
+        expect(await deliver(by, sequence++)).toMatchObject({ written: 1 })
+        expect(await object()).toEqual(right)
+        expect(await deliver(by, sequence++)).toMatchObject({ written: 0 })
+      }
+    }
+    // Of a former version, which said nothing of the content, no document is written again for that.
+    await put({ Body, Metadata: { 'clusterpulse-owner': right.Metadata['clusterpulse-owner'] ?? '' } })
+    expect(await deliver(sink, sequence++)).toMatchObject({ written: 0 })
   })
 
   it('has a free name for one alone of those who take it in the same moment', async () => {

@@ -1,5 +1,6 @@
+import { createHash, type Hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import {
-  type DocumentFile,
   type DocumentLayout,
   type DocumentPlan,
   documentFormats,
@@ -25,8 +26,10 @@ import {
   type Writing,
 } from '../sink.ts'
 import { type Bucket, parseBucket } from './bucket.ts'
-import { S3Store, type StoreKeys } from './store.ts'
+import { markOf, mayBe, S3Store, type StoreKeys } from './store.ts'
 
+/** Inventories whose documents are known to be right without being made again. */
+const MAX_RIGHT = 10_000
 /** What a connection test writes and takes away again. */
 const TEST_OBJECT = '.kollect-connection-test'
 const { contentType } = documentFormats.json
@@ -40,6 +43,8 @@ export class S3Sink implements Sink {
   readonly #layout: DocumentLayout
   readonly #store: S3Store
   readonly #held = new HeldPositions()
+  /** marks of the documents of an inventory as they were written or seen to be right, by the key of their owner */
+  readonly #right = new LRUCache<string, string>({ max: MAX_RIGHT })
 
   /** @throws SinkError terminal, for a declaration that can never work */
   constructor(declaration: SnapshotDeclaration, context: SinkContext) {
@@ -71,14 +76,23 @@ export class S3Sink implements Sink {
     const plan = await planDocuments(delivery, options, signal)
     if (plan.kind === 'none') return plan.receipt
     const receipt = { position, written: 0, removed: plan.removed.length, bytes: 0, ...toldOf(plan) }
-    for (const { path, text: body } of plan.isSame ? missingFiles(plan) : everyFile(plan)) {
-      const owner = ownerKey(writing)
+    const owner = ownerKey(writing)
+    const right = this.#right.get(owner)
+    const isRight = plan.isSame && right !== undefined && right === standingMark(plan)
+    this.#right.delete(owner)
+    const marks = createHash('sha256')
+    for (const { path, text: body } of isRight ? [] : filesOf(plan)) {
+      const { mark } = plan.there.get(path) ?? {}
+      const stays = plan.isSame && mayStay(mark, body, delivery.complete)
+      if (path !== plan.manifest.path) addMark(marks, path, stays ? mark : markOf(body))
+      if (stays) continue
       await this.#store.write({ path, text: body, contentType, owner, isNew: plan.free.has(path) }, signal)
       receipt.written++
       receipt.bytes += Buffer.byteLength(body)
     }
     for (const path of plan.removed) await this.#store.delete(path, signal)
     this.#held.set(writing, plan.position, position)
+    this.#right.set(owner, isRight ? right : marks.digest('hex'))
     return receipt
   }
 
@@ -106,10 +120,22 @@ export class S3Sink implements Sink {
   }
 }
 
-/** Of content that stands there already: the documents that somebody took away. */
-function* missingFiles(plan: DocumentPlan & { readonly kind: 'write' }): Generator<DocumentFile> {
-  if (plan.paths.every((path) => !plan.free.has(path))) return
-  for (const file of plan.files()) if (plan.free.has(file.path)) yield file
+/** What has to stand there; of content that does already the list was just read. */
+const filesOf = (plan: DocumentPlan & { readonly kind: 'write' }) => (plan.isSame ? plan.files() : everyFile(plan))
+
+/** Whether a document of equal content is left alone. Beside an incomplete one rows of before stand that are read from itself. */
+const mayStay = (mark: string | undefined, text: string, isComplete: boolean): boolean =>
+  mark !== undefined && (!isComplete || mayBe(mark, text))
+
+function addMark(marks: Hash, path: string, mark: string | undefined): void {
+  marks.update(`${path}\0${mark}\0`)
+}
+
+/** Of the documents as they stand there, in the order in which they are written. */
+function standingMark({ paths, there }: DocumentPlan & { readonly kind: 'write' }): string {
+  const marks = createHash('sha256')
+  for (const path of paths) addMark(marks, path, there.get(path)?.mark)
+  return marks.digest('hex')
 }
 
 /** Keys come from the Secret of the sink alone: those of the machine are the agent's, and sinks are declared by others. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Agent as PlainAgent } from 'node:http'
 import { Agent } from 'node:https'
 import { Socket } from 'node:net'
@@ -13,7 +14,7 @@ import {
 } from '@aws-sdk/client-s3'
 import pLimit from 'p-limit'
 import { boundReceived, type OutboundGuard } from '#outbound'
-import { type DocumentTree, tooLarge } from '../documents/index.ts'
+import { type DocumentTree, type Standing, tooLarge } from '../documents/index.ts'
 import { SinkError, type SnapshotDeclaration } from '../sink.ts'
 import { Slots } from '../slots.ts'
 import type { Bucket } from './bucket.ts'
@@ -33,6 +34,8 @@ const SILENCE_MS = 30_000
 const AT_ONCE = 8
 /** Metadata of an object: the key of the inventory that wrote it. */
 const OWNER = 'clusterpulse-owner'
+/** Metadata of an object: of its content. */
+const DIGEST = 'clusterpulse-sha256'
 
 /** A store that does not know a condition, as many besides AWS, says so. */
 const NOT_IMPLEMENTED = 501
@@ -131,10 +134,18 @@ export class S3Store implements DocumentTree {
     })
   }
 
-  async existing(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string | undefined>> {
+  async existing(paths: readonly string[], signal: AbortSignal): Promise<Standing> {
     const turn = pLimit(AT_ONCE)
     const found = await Promise.all(paths.map((path) => turn(() => this.#headOf(path, signal))))
-    return new Map(paths.flatMap((path, i) => (found[i] ? [[path, found[i].Metadata?.[OWNER]]] : [])))
+    return new Map(
+      found.flatMap((head, i) => {
+        const { Metadata = {}, ContentLength = 0 } = head ?? {}
+        const owner = Metadata[OWNER]
+        // What says nothing of itself was put there by another program.
+        const file = owner === undefined ? {} : { owner, mark: markWith(Metadata[DIGEST], ContentLength) }
+        return head ? [[paths[i] as string, file]] : [] // one for each path
+      }),
+    )
   }
 
   // biome-ignore lint/correctness/useYield: each file says itself whose it is
@@ -173,7 +184,7 @@ export class S3Store implements DocumentTree {
     const command = new PutObjectCommand({
       ...this.#key(path),
       ...{ Body: text, ContentType: contentType },
-      ...(owner !== undefined && { Metadata: { [OWNER]: owner } }),
+      ...(owner !== undefined && { Metadata: { [OWNER]: owner, [DIGEST]: digestOf(text) } }),
       ...condition,
     })
     return this.#client.send(command, { abortSignal: signal })
@@ -221,6 +232,16 @@ function boundWords({ middlewareStack }: S3Client): void {
     { name: 'boundWords', step: 'deserialize', priority: 'low' },
   )
 }
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+const markWith = (digest: string | undefined, bytes: number): string => `${bytes} ${digest ?? ''}`
+
+/** As a document with this text is marked that stands there. */
+export const markOf = (text: string): string => markWith(digestOf(text), Buffer.byteLength(text))
+
+/** Whether a document may have this text: of one that a former version wrote only the length is known. */
+export const mayBe = (mark: string | undefined, text: string): boolean =>
+  mark === markOf(text) || mark === markWith(undefined, Buffer.byteLength(text))
 
 /** Of each namespace, whatever sinks it has. */
 const longReads = new Map<string, Slots>()
