@@ -16,6 +16,8 @@ export interface InventoryRunOptions {
   readonly metrics: Metrics
   readonly logger: Logger
   readonly signal: AbortSignal
+  /** as that of a SinkContext */
+  readonly mustLead?: (() => void) | undefined
 }
 
 /** How inventory is doing, for probes. */

@@ -85,7 +85,8 @@ export function inventoryPart(options: InventoryPartOptions): InventoryPart {
       if (stop.signal.aborted) return 'it is stopping'
     }
     const { openInventory } = await import('./inventory.ts')
-    inventory = await openInventory({ ...options, kube: client, logger, signal: stop.signal })
+    const mustLead = leadership && (() => leadership.mustLead())
+    inventory = await openInventory({ ...options, kube: client, logger, signal: stop.signal, mustLead })
     inventory.feed.onChange(changed)
     logger.info({}, 'inventory runs')
     return undefined

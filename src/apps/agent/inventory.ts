@@ -20,6 +20,7 @@ export async function openInventory(options: InventoryRunOptions): Promise<Runni
       writer: await writerName(options),
       now: () => systemClock.now(),
       ...{ directory, logger, semantics },
+      ...(options.mustLead && { mustLead: options.mustLead }),
     },
   })
   const targets = new InventoryTargets({

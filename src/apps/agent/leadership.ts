@@ -1,5 +1,6 @@
 import { LeaderElection } from '#controller'
 import type { OwnedKubeClient } from '#kube'
+import { FleetError } from '#model'
 import type { Logger, Part } from '#runtime'
 import type { AgentConfig } from './config.ts'
 
@@ -12,6 +13,8 @@ export interface Leadership {
   readonly isLeading: boolean
   /** Resolves when this replica leads, or the signal aborts. */
   won(signal: AbortSignal): Promise<void>
+  /** To be asked before anything is written that another replica may write by now. @throws where it leads no more; then the process ends */
+  mustLead(): void
   /** Why it does not lead, for people. */
   waitsFor(): string
 }
@@ -25,6 +28,16 @@ export interface LeadershipOptions {
   readonly logger: Logger
   /** The lease is lost: this process has to end at once, before another replica begins. */
   readonly onLost: () => void
+}
+
+/** Another replica may lead by now. */
+export class LeaseLostError extends FleetError {
+  readonly code = 'lease_lost'
+  readonly retryable = true
+
+  constructor() {
+    super('the lease is lost: another replica of this agent may lead by now')
+  }
 }
 
 /** One leader among the replicas of an agent, by a Lease. Loaded where there may be several. */
@@ -42,6 +55,11 @@ export function openLeadership({ config, connect, identity, logger, onLost }: Le
   return {
     get isLeading() {
       return isLeading
+    },
+    mustLead() {
+      if (election?.leads) return
+      if (!stop.signal.aborted) onLost()
+      throw new LeaseLostError()
     },
     won: (signal) => Promise.race([leads, aborted(signal)]),
     waitsFor() {

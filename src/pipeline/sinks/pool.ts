@@ -76,6 +76,7 @@ export class SinkPool implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<T> {
     signal.throwIfAborted()
+    this.#options.context.mustLead?.()
     const backend = this.#backendOf(object)
     try {
       return await backend.run(call, signal)

@@ -182,6 +182,8 @@ export interface SinkContext {
   /** `original` allows what Kollect allowed */
   readonly semantics: 'strict' | 'original'
   readonly now: () => number
+  /** Asked before anything is written. @throws where another replica of this process may write by now. Absent: there is none */
+  readonly mustLead?: () => void
 }
 
 /**

@@ -365,6 +365,7 @@ describe('LeaderElection', () => {
     }, stop.signal)
     return {
       turns,
+      leads: () => election.leads,
       stop() {
         stop.abort()
         return ended
@@ -385,6 +386,17 @@ describe('LeaderElection', () => {
     expect(lease()?.spec).toMatchObject({ holderIdentity: 'b', leaseTransitions: expect.any(Number) as number })
     await b.stop()
     expect(holder()).toBe('')
+  })
+
+  it('is known to be over by the first who asks after the process was stopped for too long', async () => {
+    const a = aCandidate('a', new Set())
+    expect(a.leads()).toBe(false)
+    await until(() => expect(a.turns).toEqual(['a']))
+    expect(a.leads()).toBe(true)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, fast.renewDeadlineMs + 50)
+    expect(a.leads()).toBe(false)
+    await a.stop()
+    expect(a.leads()).toBe(false)
   })
 
   it.each([

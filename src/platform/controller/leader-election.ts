@@ -53,6 +53,7 @@ export class LeaderElection {
   /** what we last saw, and when by our own clock: another machine's time is never compared with ours */
   #seen: { readonly version: string; readonly at: number } | undefined
   #found: { readonly holder?: string; readonly problem?: string } = {}
+  #leadsUntil = Number.NEGATIVE_INFINITY
 
   constructor(options: LeaderElectionOptions) {
     this.#options = {
@@ -68,6 +69,14 @@ export class LeaderElection {
   /** What the last attempt found: who holds the lease, or why that is not known. */
   get seen(): { readonly holder?: string; readonly problem?: string } {
     return this.#found
+  }
+
+  /**
+   * Whether it leads at this moment. A process that was stopped for a while finds out here before anything else runs that it does not
+   * any more: its timers come late.
+   */
+  get leads(): boolean {
+    return this.#options.clock.now() < this.#leadsUntil
   }
 
   /**
@@ -94,12 +103,14 @@ export class LeaderElection {
   async #lead(lead: (signal: AbortSignal) => Promise<void>, since: number, signal: AbortSignal): Promise<void> {
     const leading = new AbortController()
     const end = () => leading.abort()
+    this.#leadsUntil = since + this.#options.renewDeadlineMs
     signal.addEventListener('abort', end, { once: true })
     if (signal.aborted) end()
     try {
       await Promise.all([lead(leading.signal).finally(end), this.#renew(since, leading)])
     } finally {
       signal.removeEventListener('abort', end)
+      this.#leadsUntil = Number.NEGATIVE_INFINITY
       await this.#release()
     }
   }
@@ -114,8 +125,10 @@ export class LeaderElection {
       const begun = clock.now()
       const leftMs = renewedAt + renewDeadlineMs - begun
       const end = leftMs > 0 ? await this.#within(leftMs, leading.signal) : 'unknown'
-      if (end === 'ours') renewedAt = begun
-      else if (end === 'taken' || clock.now() - renewedAt >= renewDeadlineMs) leading.abort()
+      if (end === 'ours') {
+        renewedAt = begun
+        this.#leadsUntil = begun + renewDeadlineMs
+      } else if (end === 'taken' || clock.now() - renewedAt >= renewDeadlineMs) leading.abort()
     }
   }
 

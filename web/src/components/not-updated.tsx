@@ -1,5 +1,6 @@
 import { IconAlertTriangle } from '@tabler/icons-react'
 import { type ReactNode, useEffect, useId, useRef, useSyncExternalStore } from 'react'
+import { createPortal } from 'react-dom'
 import type { ApiProblem } from '../contract.ts'
 import { useUnheard } from '../live/hooks.ts'
 import { useNoteOld } from '../live/unanswered.ts'
@@ -9,18 +10,24 @@ import { Age } from './text.tsx'
 
 const notices = new Notices()
 
+/** Of what lies over the lower edge of the page. */
+export const afloatId = 'afloat'
+
 /**
  * What is shown is from before: the last look brought no answer. One cause is told once, whatever on the page it is the cause of,
- * and not where the banner tells it already.
+ * and not where the banner tells it already. It comes and goes by itself, so it lies over the lower edge of the page and moves nothing.
  */
 export function NotUpdated({
   problem,
   asOf = null,
+  inPlace = false,
   onRetry,
 }: {
   problem: ApiProblem | null
   /** of when what is shown is, where that is known, ms */
   asOf?: number | null
+  /** it stands where it is said: in what lies over the page itself, or where nothing is below it */
+  inPlace?: boolean
   onRetry: () => void
 }): ReactNode {
   const id = useId()
@@ -32,8 +39,9 @@ export function NotUpdated({
   useNoteOld(cause !== null)
   const isFirst = useSyncExternalStore(notices.subscribe, () => notices.isFirst(id))
   if (!problem || cause === null || !isFirst) return null
-  return (
-    <p className="notice is-degraded" role="status">
+  const afloat = inPlace ? null : document.getElementById(afloatId)
+  const notice = (
+    <p className="notice is-degraded" {...(!afloat && { role: 'status' })}>
       <IconAlertTriangle size={18} aria-hidden="true" />
       <span>
         <b>Not updated.</b> {beginningSentence(problem.message)} <code>{problem.code}</code>.{' '}
@@ -48,4 +56,5 @@ export function NotUpdated({
       </span>
     </p>
   )
+  return afloat ? createPortal(notice, afloat) : notice
 }

@@ -48,7 +48,7 @@ export function ObjectEvents(props: ObjectEventsProps): ReactNode {
   const events = [...rows.values()].map((row) => kubeEvent(cluster, row)).filter(({ object }) => keeps(object))
   return (
     <>
-      <NotUpdated problem={paged.problem} onRetry={again} />
+      <NotUpdated problem={paged.problem} inPlace onRetry={again} />
       {on && <HowRead on={on} />}
       {events.length > 0 && <EventItems events={events.slice(0, MOST)} withObject={withObject} />}
       {events.length === 0 && on?.part.freshness && (

@@ -252,7 +252,7 @@ function Notes({
           </li>
         )}
       </ul>
-      <NotUpdated problem={problem} onRetry={onRetry} />
+      <NotUpdated problem={problem} inPlace onRetry={onRetry} />
       {old && picture.newest !== null && !isBlank(picture) && (
         <p className="notice is-degraded">
           <IconAlertTriangle size={18} aria-hidden="true" />

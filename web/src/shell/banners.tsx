@@ -7,6 +7,7 @@ import {
   IconPlayerPause,
 } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
+import { afloatId } from '../components/not-updated.tsx'
 import { Age } from '../components/text.tsx'
 import { isWhole, storeCause, storeTitle } from '../contract.ts'
 import { useAtTime, useHub, useLive, useUnheard } from '../live/hooks.ts'
@@ -59,7 +60,7 @@ export function Banners({ route }: { route: Route }): ReactNode {
         )}
       </div>
       {/* These come and go by themselves: they move nothing that somebody reads or points at. */}
-      <div role="status" className="banners is-afloat">
+      <div role="status" className="banners is-afloat" id={afloatId}>
         {changed && (
           <p className="banner is-news">
             <IconEye size={18} aria-hidden="true" />

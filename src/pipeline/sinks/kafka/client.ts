@@ -1,6 +1,6 @@
 import { type Admin, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
 import { seconds } from '#model'
-import type { OutboundGuard } from '#outbound'
+import type { SinkContext } from '../sink.ts'
 import { KafkaDialer } from './dial.ts'
 import { typeOf } from './errors.ts'
 import { partitionKey } from './key.ts'
@@ -85,7 +85,10 @@ export const kafkaOf = (plan: KafkaPlan, dialer: KafkaDialer, clientId: string):
     logLevel: logLevel.NOTHING,
   })
 
-export const dialerOf = ({ brokers }: KafkaPlan, guard: OutboundGuard): KafkaDialer => new KafkaDialer(brokers, guard)
+export const dialerOf = (
+  { brokers }: KafkaPlan,
+  { guard, mustLead }: Pick<SinkContext, 'guard' | 'mustLead'>,
+): KafkaDialer => new KafkaDialer(brokers, guard, mustLead)
 
 async function asAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise<T>): Promise<T> {
   const admin = kafka.admin()

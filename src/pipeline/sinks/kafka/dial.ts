@@ -7,11 +7,20 @@ import { Answers } from './answers.ts'
 import type { KafkaBroker } from './plan.ts'
 
 const KEEP_ALIVE_MS = minutes(1)
-/** What comes is looked at by what was asked, before the library has it. */
-function contain(socket: Socket): Socket {
+/**
+ * What comes is looked at by what was asked, before the library has it. The library sends again by itself what was not answered, and Kafka
+ * takes what comes last for the newest: so each piece is asked for whether it may still be sent.
+ */
+function contain(socket: Socket, mustLead: () => void): Socket {
   const answers = new Answers()
   const write = socket.write.bind(socket) as (piece: Buffer, ...more: unknown[]) => boolean
   socket.write = ((piece: Buffer, ...more: unknown[]) => {
+    try {
+      mustLead()
+    } catch (error) {
+      socket.destroy(error as Error) // of what it is given
+      return false
+    }
     answers.ask(piece)
     return write(piece, ...more)
   }) as Socket['write'] // what the library writes are buffers
@@ -25,6 +34,7 @@ function contain(socket: Socket): Socket {
  */
 export class KafkaDialer {
   readonly #guard: OutboundGuard
+  readonly #mustLead: () => void
   readonly #hosts: ReadonlyMap<string, string>
   readonly #sockets = new Set<Socket>()
   #isEnded = false
@@ -33,8 +43,10 @@ export class KafkaDialer {
   /** as the library takes them: it divides at the first colon, so that an IPv6 address needs another name */
   readonly seeds: string[]
 
-  constructor(brokers: readonly KafkaBroker[], guard: OutboundGuard) {
+  /** @param mustLead as that of a SinkContext */
+  constructor(brokers: readonly KafkaBroker[], guard: OutboundGuard, mustLead: () => void = () => undefined) {
     this.#guard = guard
+    this.#mustLead = mustLead
     const names = brokers.map(({ host }, at) => (isIP(host) === 6 ? `broker-${at}.invalid` : host))
     this.#hosts = new Map(names.map((name, at) => [name, brokers[at]?.host ?? name]))
     this.seeds = names.map((name, at) => `${name}:${brokers[at]?.port}`)
@@ -50,7 +62,7 @@ export class KafkaDialer {
       : connect(options, onConnect)
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    return contain(socket).setKeepAlive(true, KEEP_ALIVE_MS)
+    return contain(socket, this.#mustLead).setKeepAlive(true, KEEP_ALIVE_MS)
   }
 
   /** Ends all connections, and with them what waits for an answer; there are no others. */

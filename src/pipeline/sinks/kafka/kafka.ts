@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { steadyClock } from '#model'
+import { minutes, steadyClock } from '#model'
 import { type HeldSnapshot, heldAfter, keyOf, knownBy } from '../events/held.ts'
 import { eventMessages, tombstone } from '../events/messages.ts'
 import { untilAborted } from '../events/until-aborted.ts'
@@ -22,6 +22,8 @@ import { recordKey } from './key.ts'
 import { type KafkaPlan, kafkaPlan } from './plan.ts'
 import { groupOf, Writers, type WritersTimes } from './writers.ts'
 
+/** A refused size is tried again after so long, ms. */
+const LESS_MS = minutes(10)
 /** A broker that takes less than this takes no inventory. */
 const LEAST_MESSAGE_BYTES = 8192
 
@@ -55,8 +57,8 @@ export class KafkaSink implements Sink {
   readonly #inventories = new Set<string>()
   /** inventories that were not written because of another writer */
   readonly #besides = new Set<string>()
-  /** what brokers were seen to refuse, where that is less than they say */
-  #maxBytes = Number.POSITIVE_INFINITY
+  /** what brokers take, where that was seen to be less than they say, and until when that is believed */
+  #less = { bytes: Number.POSITIVE_INFINITY, until: 0 }
 
   /** @param times of tests */
   constructor(declaration: EventDeclaration, context: SinkContext, times: WritersTimes = {}) {
@@ -72,7 +74,7 @@ export class KafkaSink implements Sink {
       const { maxBytes, warnings } = client.topic
       return {
         verified: true,
-        message: `${name} is reached, and the topic ${topic} takes messages of up to ${Math.min(maxBytes, this.#maxBytes)} bytes`,
+        message: `${name} is reached, and the topic ${topic} takes messages of up to ${Math.min(maxBytes, this.#lessBytes)} bytes`,
         warnings: [
           ...warnings,
           ...(client.isIdempotent
@@ -141,7 +143,7 @@ export class KafkaSink implements Sink {
     // Unknown until all of it is there, also where an answer is lost.
     this.#held.delete(key)
     for (;;) {
-      const maxBytes = Math.min(client.topic.maxBytes, this.#maxBytes)
+      const maxBytes = Math.min(client.topic.maxBytes, this.#lessBytes)
       try {
         const done = await this.#publish(client, delivery, maxBytes, signal)
         this.#held.set(key, heldAfter(delivery, this.#context.writer))
@@ -179,11 +181,11 @@ export class KafkaSink implements Sink {
   #writersOf(writing: Writing): Writers {
     const known = this.#writers.get(writing.namespace)
     if (known) return known
-    const { guard, writer, logger } = this.#context
+    const { writer, logger } = this.#context
     const plan = this.#plan
     const group = groupOf(plan.topic, writing)
     const made = new Writers({
-      ...{ plan, guard, group, writer, logger, times: this.#times },
+      ...{ plan, context: this.#context, group, writer, logger, times: this.#times },
       now: () => steadyClock.now(),
     })
     this.#writers.set(writing.namespace, made)
@@ -203,11 +205,16 @@ export class KafkaSink implements Sink {
     return { written, bytes }
   }
 
+  /** Limits are raised, too. */
+  get #lessBytes(): number {
+    return this.#context.now() < this.#less.until ? this.#less.bytes : Number.POSITIVE_INFINITY
+  }
+
   /** The broker refused what its settings seem to allow. */
   #takeLess(tooLarge: number): void {
-    this.#maxBytes = Math.floor(tooLarge / 2)
-    if (this.#maxBytes >= LEAST_MESSAGE_BYTES) return
-    this.#maxBytes = Number.POSITIVE_INFINITY
+    this.#less = { bytes: Math.floor(tooLarge / 2), until: this.#context.now() + LESS_MS }
+    if (this.#less.bytes >= LEAST_MESSAGE_BYTES) return
+    this.#less = { bytes: Number.POSITIVE_INFINITY, until: 0 }
     const { name, topic } = this.#plan
     throw new SinkError(
       'terminal',
@@ -239,7 +246,7 @@ export class KafkaSink implements Sink {
 
   #connected(): Connection {
     if (this.#connection) return this.#connection
-    const dialer = dialerOf(this.#plan, this.#context.guard)
+    const dialer = dialerOf(this.#plan, this.#context)
     this.#connection = { dialer, client: openClient(this.#plan, dialer) }
     return this.#connection
   }

@@ -1,9 +1,8 @@
 import { type Admin, AssignerProtocol, type Consumer, type PartitionAssigner } from 'kafkajs'
 import { seconds, systemClock } from '#model'
-import type { OutboundGuard } from '#outbound'
 import type { Logger } from '#runtime'
 import { untilAborted } from '../events/until-aborted.ts'
-import type { Writing } from '../sink.ts'
+import type { SinkContext, Writing } from '../sink.ts'
 import { areOfTwoClusters } from '../writer-name.ts'
 import { dialerOf, endWithin, kafkaOf } from './client.ts'
 import type { KafkaDialer } from './dial.ts'
@@ -30,7 +29,7 @@ export interface WritersTimes {
 
 export interface WritersOptions {
   readonly plan: KafkaPlan
-  readonly guard: OutboundGuard
+  readonly context: Pick<SinkContext, 'guard' | 'mustLead'>
   /** whom all writers of one identity join */
   readonly group: string
   readonly writer: string
@@ -69,8 +68,8 @@ export class Writers implements AsyncDisposable {
 
   constructor(options: WritersOptions) {
     this.#options = options
-    const { plan, guard, group, writer } = options
-    this.#dialer = dialerOf(plan, guard)
+    const { plan, context, group, writer } = options
+    this.#dialer = dialerOf(plan, context)
     const kafka = kafkaOf(plan, this.#dialer, writer)
     this.#consumer = kafka.consumer({
       groupId: group,
