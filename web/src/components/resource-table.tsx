@@ -528,6 +528,7 @@ function followRow(event: { target: EventTarget; currentTarget: Element }): void
 
 const knownElsewhere = 'It stands elsewhere in the list by now'
 const notKnown = 'It is none of the rows that are loaded, so that what became of it is not known'
+const notKnownAge = <span className="missing">not known</span>
 
 const Row = memo(function Row({ row, columns, index, dim, gone, elsewhere, blank }: RowProps): ReactNode {
   if (blank)
@@ -548,7 +549,9 @@ const Row = memo(function Row({ row, columns, index, dim, gone, elsewhere, blank
       onClick={followRow}
     >
       {columns.map((column, place) => {
-        const content = column.cell ? column.cell(row) : plain(column, row)
+        // What is not known of a row is not known as of now either.
+        const isUnknown = elsewhere === false && column.id === 'asOf'
+        const content = isUnknown ? notKnownAge : column.cell ? column.cell(row) : plain(column, row)
         const className = column.align === 'end' ? 'end' : ''
         return place === 0 ? (
           <th key={column.id} scope="row" className={className}>

@@ -56,6 +56,8 @@ const defaultTiming = {
   mostBrokenMs: 700,
   /** a hub that has not answered by then is not known to be there; together with the silence before less than 3 s */
   answerMs: 1_000,
+  /** what is answered so late still shows that it is there */
+  slowAnswerMs: 10_000,
   /** it is asked again after this, so that a hub that comes to itself is not met by all that was asked */
   againMs: 5_000,
   /** a stream that stays silent for so long after the hub has answered is opened anew: that goes on where it stands */
@@ -411,26 +413,30 @@ export class LiveStore {
     this.#asking?.abort()
     const asking = new AbortController()
     this.#asking = asking
-    const { answerMs, lateMs, againMs } = this.#timing
-    const inTime = AbortSignal.timeout(answerMs)
+    const { answerMs, slowAnswerMs, lateMs, againMs } = this.#timing
+    const atAll = AbortSignal.timeout(slowAnswerMs)
     const latest = Date.now() + answerMs + lateMs
     let answers = true
     try {
-      await this.#client.alive(AbortSignal.any([asking.signal, inTime]))
+      const answer = this.#client.alive(AbortSignal.any([asking.signal, atAll]))
+      if (!(await isWithin(answer, answerMs))) {
+        if (asking.signal.aborted) return
+        if (Date.now() > latest) {
+          void this.#ask(isBroken)
+          return
+        }
+        this.#lose()
+        await answer
+      }
     } catch (cause) {
       if (asking.signal.aborted) return
       const problem = problemOf(cause)
-      answers = !inTime.aborted
+      answers = !atAll.aborted
       if (answers && isGone(problem)) {
         this.#close()
         this.#pollFailed(problem)
         return
       }
-      if (!answers && Date.now() > latest) {
-        void this.#ask(isBroken)
-        return
-      }
-      if (!answers) this.#lose()
     }
     if (asking.signal.aborted) return
     // Once: a stream that breaks off again without a word does not get through, whoever answers.
@@ -574,6 +580,19 @@ export class LiveStore {
   #cancel(name: string): void {
     clearTimeout(this.#timers.get(name))
     this.#timers.delete(name)
+  }
+}
+
+/** @throws as the promise, where it fails within that time */
+async function isWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms)
+  })
+  try {
+    return await Promise.race([promise.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

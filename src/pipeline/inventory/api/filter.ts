@@ -6,6 +6,8 @@ import type { PackedRow } from '../store/index.ts'
 export interface Filter {
   /** of the target or of the object; with `inventory`: of the inventory */
   readonly namespace?: string
+  /** with `namespace`: of targets of other namespaces nothing is told to who asks */
+  readonly isOwn?: boolean
   readonly inventory?: string
   /** a roll-up of the cluster, which says by itself whose rows it takes */
   readonly clusterInventory?: string
@@ -28,11 +30,13 @@ export interface RowFilter {
 
 /** @param inventoryNamespaces where there are inventories of the name asked for; absent: none is asked for */
 export function rowFilter(filter: Filter, inventoryNamespaces?: ReadonlySet<string>): RowFilter {
-  const { namespace, target, group, version, kind, name } = filter
+  const { namespace, isOwn, target, group, version, kind, name } = filter
   const isIn = (key: RowKey) =>
     inventoryNamespaces
       ? inventoryNamespaces.has(key.targetNamespace)
-      : namespace === undefined || key.targetNamespace === namespace || key.namespace === namespace
+      : namespace === undefined ||
+        key.targetNamespace === namespace ||
+        (key.namespace === namespace && !(isOwn && isOfOther(key.targetNamespace, namespace)))
   return {
     hasKey: (key) =>
       isIn(key) && (target === undefined || key.targetName === target) && (name === undefined || key.name === name),
@@ -44,10 +48,14 @@ export function rowFilter(filter: Filter, inventoryNamespaces?: ReadonlySet<stri
   }
 }
 
+/** A target of the cluster is no other namespace's. */
+export const isOfOther = (targetNamespace: string, namespace: string | undefined): boolean =>
+  targetNamespace !== '' && targetNamespace !== namespace
+
 /** A short name of what is asked for: what was handed out for one question is no answer to another. */
 export function filterMark(filter: Filter): string {
-  const { namespace, inventory, clusterInventory, target, group, version, kind, name } = filter
-  return markOf([namespace, inventory, clusterInventory, target, group, version, kind, name])
+  const { namespace, isOwn, inventory, clusterInventory, target, group, version, kind, name } = filter
+  return markOf([namespace, inventory, clusterInventory, target, group, version, kind, name, isOwn])
 }
 
 const markOf = (what: unknown): string =>

@@ -35,6 +35,17 @@ export function routeOf(path: string): Route | undefined {
   return { answer: 'rows', form: 'named', named: { namespace, inventory } }
 }
 
+/**
+ * What who asks must be allowed besides, to be told of what targets of other namespaces say of a namespace; undefined: nothing is.
+ */
+export function othersReviewOf({ answer }: Route, { filter }: Question): Review | undefined {
+  const { namespace, inventory, clusterInventory } = filter
+  const isOfNamespace = namespace !== undefined && inventory === undefined && clusterInventory === undefined
+  return isOfNamespace && (answer === 'rows' || answer === 'watch')
+    ? { verb: 'list', resource: 'kollectinventories' }
+    : undefined
+}
+
 /** What who asks must be allowed. */
 export function reviewOf({ answer }: Route, { filter: { namespace, inventory, clusterInventory } }: Question): Review {
   // What is of the cluster is in no namespace: who may read it may read all of it.

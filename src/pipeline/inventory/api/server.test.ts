@@ -222,6 +222,17 @@ describe('the inventory API', () => {
     expect(named(body.items)).toEqual(['team-a|elsewhere/c', 'team-a|team-a/a', 'team-a|team-a/b', 'team-b|team-a/a'])
   })
 
+  it('tells who may read one namespace nothing of what targets of other namespaces say of it', async () => {
+    const world = aWorld()
+    world.store.target({ namespace: 'team-b', name: 'apps' }).setComplete(false)
+    const judge = async (_: unknown, { namespace }: { readonly namespace?: string }) =>
+      namespace === 'team-a' ? ('allowed' as const) : ('forbidden' as const)
+    const { get } = await served(world, { access: { judge } })
+    const { body } = await get('/v1alpha1/inventory?namespace=team-a')
+    expect(named(body.items)).toEqual(['team-a|elsewhere/c', 'team-a|team-a/a', 'team-a|team-a/b'])
+    expect(body).toMatchObject({ complete: true })
+  })
+
   it('knows its own cluster, and says of another that it does not', async () => {
     const { get } = await served(aWorld())
     expect((await get('/v1alpha1/inventory?cluster=west')).body.pagination.total).toBe(6)

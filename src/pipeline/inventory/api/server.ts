@@ -17,7 +17,7 @@ import { EventStreams } from './event-streams.ts'
 import { pageOf } from './page.ts'
 import { type Question, readQuestion } from './query.ts'
 import { HEADERS, Refusal, sendRefusal, unavailable } from './refusal.ts'
-import { reviewOf, routeOf } from './routes.ts'
+import { othersReviewOf, reviewOf, routeOf } from './routes.ts'
 import { statusList } from './status-list.ts'
 import { awaited, summaryJson } from './summary.ts'
 import type { InventoryView, RowsNow } from './view.ts'
@@ -121,13 +121,17 @@ export class InventoryApi implements AsyncDisposable {
     if (request.method !== 'GET')
       throw new Refusal(405, 'method_not_allowed', 'the inventory is only read: use GET', { headers: { allow: 'GET' } })
     if (hasBody(request)) throw new Refusal(413, 'body_refused', 'a GET has no body here')
-    const question = readQuestion(query, route.form, route.named)
-    const review = reviewOf(route, question)
+    const asked = readQuestion(query, route.form, route.named)
+    const review = reviewOf(route, asked)
     await this.#admit(request, review)
+    const others = othersReviewOf(route, asked)
+    const isOwn = others !== undefined && (await this.#judge(request, [others])) !== 'allowed'
+    const question = isOwn ? { ...asked, filter: { ...asked.filter, isOwn } } : asked
+    const reviews = others && !isOwn ? [review, others] : [review]
     if (route.successor !== undefined)
       response.setHeader('deprecation', 'true').setHeader('link', `<${route.successor}>; rel="successor-version"`)
     const view = this.#view(question)
-    if (route.answer === 'watch') return this.#openStream(request, response, { view, question, review })
+    if (route.answer === 'watch') return this.#openStream(request, response, { view, question, reviews })
     if (route.answer === 'rows') return this.#rows(response, view, question)
     const list = statusList(view, route.answer, { cluster: this.#options.cluster, question })
     response.writeHead(200, { ...HEADERS, 'content-type': 'application/json' }).end(`${JSON.stringify(list)}\n`)
@@ -135,7 +139,7 @@ export class InventoryApi implements AsyncDisposable {
 
   /** Whether who asks may have what they ask for. @throws Refusal */
   async #admit(request: IncomingMessage, review: Review): Promise<void> {
-    const verdict = await this.#judge(request, review)
+    const verdict = await this.#judge(request, [review])
     if (verdict === 'unauthenticated')
       throw new Refusal(401, 'unauthenticated', 'show a bearer token that this cluster knows', {
         headers: { 'www-authenticate': 'Bearer' },
@@ -144,11 +148,16 @@ export class InventoryApi implements AsyncDisposable {
       throw new Refusal(403, 'forbidden', `you may not ${wordsOf(review)}; somebody who may can grant it with a role`)
   }
 
-  async #judge(request: IncomingMessage, review: Review): Promise<Verdict> {
+  /** All of it. */
+  async #judge(request: IncomingMessage, reviews: readonly Review[]): Promise<Verdict> {
     const { access, logger } = this.#options
     if (!access) return 'allowed'
     try {
-      return await access.judge(request, review)
+      for (const review of reviews) {
+        const verdict = await access.judge(request, review)
+        if (verdict !== 'allowed') return verdict
+      }
+      return 'allowed'
     } catch (error) {
       const now = performance.now()
       if (now - this.#warnedAt >= LOG_EVERY_MS) {
@@ -200,14 +209,18 @@ export class InventoryApi implements AsyncDisposable {
   #openStream(
     request: IncomingMessage,
     response: ServerResponse,
-    { view, question, review }: { readonly view: InventoryView; readonly question: Question; readonly review: Review },
+    {
+      view,
+      question,
+      reviews,
+    }: { readonly view: InventoryView; readonly question: Question; readonly reviews: readonly Review[] },
   ): void {
     const lastEventId = request.headers['last-event-id']
     const resume = typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : question.resume
     this.#streams.open(request, response, {
       ...{ view, cluster: this.#options.cluster },
       question: { ...question, ...(resume !== undefined && { resume }) },
-      judge: () => this.#judge(request, review),
+      judge: () => this.#judge(request, reviews),
     })
   }
 

@@ -7,7 +7,7 @@ import type { InventoryInformers } from '../objects.ts'
 import { clusterInventory } from '../reconcile/inventory-kinds.ts'
 import type { TargetKey } from '../rows.ts'
 import { compareKeys, type PackedRow, type RowStore, targetText } from '../store/index.ts'
-import { type Filter, type RowFilter, rowFilter } from './filter.ts'
+import { type Filter, isOfOther, type RowFilter, rowFilter } from './filter.ts'
 
 type Objects<K extends 'inventories' | 'clusterInventories'> = ReturnType<InventoryInformers[K]['list']>[number]
 
@@ -169,6 +169,7 @@ export class InventoryView {
     for (const { key, status } of this.#declared().values()) {
       if (filter.target !== undefined && key.name !== filter.target) continue
       if (inventoryNamespaces && !inventoryNamespaces.has(key.namespace)) continue
+      if (filter.isOwn && isOfOther(key.namespace, filter.namespace)) continue
       const state = store.state(key)
       if (state.kind === 'dropped') continue
       const rows = state.kind === 'rows' ? state.rows : []
