@@ -31,7 +31,7 @@ export interface LeadershipOptions {
 }
 
 /** Another replica may lead by now. */
-export class LeaseLostError extends FleetError {
+class LeaseLostError extends FleetError {
   readonly code = 'lease_lost'
   readonly retryable = true
 
