@@ -399,6 +399,16 @@ describe('bad luck with a store', () => {
       expect(JSON.parse(String(store.objects.get(`/shop/${path}`)))).toMatchObject({ snapshotId: '1-2' })
   })
 
+  it('that keeps no metadata is not written again for that', async () => {
+    const store = await aWeakStore()
+    const sink = await opened(`http://127.0.0.1:${store.port}/shop`)
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(2)), signal)
+    for (const sequence of [2, 3])
+      expect(await sink.deliver(deliveryOf(west, at(sequence), rowsTo(2), { isLook: true }), signal)).toMatchObject({
+        written: 0,
+      })
+  })
+
   it('an object that somebody took away comes back with equal content', async () => {
     const store = await aWeakStore()
     const sink = await opened(`http://127.0.0.1:${store.port}/shop`)

@@ -80,10 +80,12 @@ export class S3Sink implements Sink {
     const right = this.#right.get(owner)
     const isRight = plan.isSame && right !== undefined && right === standingMark(plan)
     this.#right.delete(owner)
+    // Beside an incomplete one rows of before stand that are read from itself. Where the list says nothing of itself the store keeps no such words.
+    const compares = delivery.complete && plan.there.get(plan.manifest.path)?.owner !== undefined
     const marks = createHash('sha256')
     for (const { path, text: body } of isRight ? [] : filesOf(plan)) {
       const { mark } = plan.there.get(path) ?? {}
-      const stays = plan.isSame && mayStay(mark, body, delivery.complete)
+      const stays = plan.isSame && !plan.free.has(path) && (!compares || mayBe(mark, body))
       if (path !== plan.manifest.path) addMark(marks, path, stays ? mark : markOf(body))
       if (stays) continue
       await this.#store.write({ path, text: body, contentType, owner, isNew: plan.free.has(path) }, signal)
@@ -122,10 +124,6 @@ export class S3Sink implements Sink {
 
 /** What has to stand there; of content that does already the list was just read. */
 const filesOf = (plan: DocumentPlan & { readonly kind: 'write' }) => (plan.isSame ? plan.files() : everyFile(plan))
-
-/** Whether a document of equal content is left alone. Beside an incomplete one rows of before stand that are read from itself. */
-const mayStay = (mark: string | undefined, text: string, isComplete: boolean): boolean =>
-  mark !== undefined && (!isComplete || mayBe(mark, text))
 
 function addMark(marks: Hash, path: string, mark: string | undefined): void {
   marks.update(`${path}\0${mark}\0`)
