@@ -346,6 +346,13 @@ describe('LiveStore', () => {
     expect(store.current().waitingSince).toBeNull()
   })
 
+  it('takes an answer that comes late for one: a hub that is always slow to answer has its stream opened anew', async () => {
+    const { sources, isWell } = aSilentStore({ lostMs: 60_000, patienceMs: 60_000, answerMs: 100, againMs: 60_000 })
+    await vi.waitFor(() => expect(link()).toBe('reconnecting'), PATIENCE_MS)
+    isWell()
+    await vi.waitFor(() => expect(sources).toHaveLength(2), PATIENCE_MS)
+  })
+
   it('polls where the hub was slow to answer once and new streams stall as well, no later than without that', async () => {
     const since = performance.now()
     const { sources, isWell } = aSilentStore({ lostMs: 1500, patienceMs: 1500, pollMs: 100, tryMs: 300 })
