@@ -84,6 +84,19 @@ describe('inventory as a table', () => {
     expect(table.read(anew).rows.size).toBe(0)
   })
 
+  it('is right after thousands of targets have come and gone', () => {
+    const { store, table } = opened()
+    for (let n = 0; n < 1500; n++) {
+      const key = { namespace: 'n', name: `t${n}` }
+      const target = store.target(key)
+      target.put([aRow(TARGETS[0], 'web', { targetNamespace: 'n', targetName: key.name })])
+      expect(table.read([{ key, uid: `${n}` }]).rows.size).toBe(1)
+      target.drop()
+    }
+    store.target(TARGETS[0]).put([aRow(TARGETS[0], 'web')])
+    expect(shown(table)).toEqual([['shop/web', 'shop/apps', { image: 'nginx' }]])
+  })
+
   it('says of what is too large that it is, and takes the rest', () => {
     const { store, table } = opened({ rows: 3, units: 800 })
     store

@@ -31,7 +31,7 @@ export class InventoryTable {
   readonly #limits: TableLimits
   #rows: Table = Table.empty
   /** tells targets apart, by `targetText` */
-  #marks: ReadonlyMap<string, string> = new Map()
+  readonly #marks = new Map<string, { readonly uid: string; readonly mark: string }>()
   /** of the store, as of the table; undefined: it does not hold all that is there */
   #sequence: number | undefined
   #isTruncated = false
@@ -49,22 +49,19 @@ export class InventoryTable {
     return { rows: this.#rows, isTruncated: this.#isTruncated }
   }
 
-  /** Rows of a target that was made again have other ids. */
+  /** Rows of a target that was made again have other ids. What left the store since is told by the marks of before. */
   #mark(targets: readonly CountedTarget[]): void {
-    const marks = new Map(this.#marks)
     for (const { key, uid } of targets) {
       const target = targetText(key)
-      const mark = markOf(target, uid)
-      if ((marks.get(target) ?? mark) !== mark) this.#sequence = undefined
-      marks.set(target, mark)
+      const known = this.#marks.get(target)
+      if (known?.uid === uid) continue
+      if (known) this.#sequence = undefined
+      this.#marks.set(target, { uid, mark: markOf(target, uid) })
     }
-    // What left the store since is told by the marks of before.
-    if (marks.size > MAX_MARKS) {
-      marks.clear()
-      this.#sequence = undefined
-      for (const { key, uid } of targets) marks.set(targetText(key), markOf(targetText(key), uid))
-    }
-    this.#marks = marks
+    if (this.#marks.size <= 2 * targets.length + SPARE_MARKS) return
+    const counted = new Set(targets.map(({ key }) => targetText(key)))
+    for (const target of this.#marks.keys()) if (!counted.has(target)) this.#marks.delete(target)
+    this.#sequence = undefined
   }
 
   #placed(targets: readonly CountedTarget[]): readonly Placed[] {
@@ -77,7 +74,7 @@ export class InventoryTable {
   }
 
   #markOf(target: string): string {
-    return this.#marks.get(target) ?? ''
+    return this.#marks.get(target)?.mark ?? ''
   }
 
   #follow(all: readonly Placed[]): void {
@@ -114,7 +111,8 @@ export class InventoryTable {
   }
 }
 
-const MAX_MARKS = 10_000
+/** Of targets that are gone. */
+const SPARE_MARKS = 1000
 
 /** The uid cannot be guessed: who sees a row need not see its target, and shall not find its name by trying names. */
 const markOf = (target: string, uid: string): string =>

@@ -108,13 +108,16 @@ export class KafkaSink implements Sink {
     await this.leave(writing)
   }
 
+  /** Behind what is under way or waits for its turn, which would join again. */
   async leave(writing: Writing): Promise<void> {
-    this.#inventories.delete(keyOf(writing))
-    const isOfIt = keyOf({ ...writing, inventory: '' })
-    if ([...this.#inventories].some((key) => key.startsWith(isOfIt))) return
-    const writers = this.#writers.get(writing.namespace)
-    this.#writers.delete(writing.namespace)
-    await writers?.[Symbol.asyncDispose]()
+    await this.#inTurn(async () => {
+      this.#inventories.delete(keyOf(writing))
+      const isOfIt = keyOf({ ...writing, inventory: '' })
+      if ([...this.#inventories].some((key) => key.startsWith(isOfIt))) return
+      const writers = this.#writers.get(writing.namespace)
+      this.#writers.delete(writing.namespace)
+      await writers?.[Symbol.asyncDispose]()
+    })
   }
 
   preview(): SinkPreview {
