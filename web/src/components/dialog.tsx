@@ -17,7 +17,11 @@ export function Dialog({ title, onClose, className = '', quiet = false, children
   useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()
-    return () => dialog?.close()
+    return () => {
+      dialog?.close()
+      // What had the focus before may be gone: it does not fall back to the top of the page.
+      if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true })
+    }
   }, [])
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: a click beside the dialog closes it; by keyboard Escape does

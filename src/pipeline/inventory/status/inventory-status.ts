@@ -21,7 +21,9 @@ export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now
   const { bindings, rows, rollUp } = facts
   // Until all was read once since the start, what is there is no count: the number of before stays.
   const itemCount = rows?.wasRead ? rows.itemCount : stored.itemCount
-  const lastExportAt = Math.max(...bindings.map(({ lastExportAt: at }) => at ?? 0), timeOf(stored.lastExportTime))
+  // What stands there may be of a clock that was wrong then: nothing was exported in the future.
+  const before = timeOf(stored.lastExportTime)
+  const lastExportAt = Math.max(...bindings.map(({ lastExportAt: at }) => at ?? 0), before > now ? 0 : before)
   return {
     ...(stored.epoch !== undefined && { epoch: stored.epoch }),
     observedGeneration: facts.generation,

@@ -45,6 +45,7 @@ const BY_STATUS: readonly (readonly [number, SinkErrorClass, string])[] = [
   [404, 'terminal', 'there is no such bucket: make it, or change the endpoint'],
   [412, 'transient', WRITTEN_MEANWHILE],
   [429, 'transient', 'the store asks for fewer requests'],
+  [507, 'transient', 'the store has no room left: nothing was lost, and it is tried again; give it room'],
 ]
 
 /** Of an answer that the library throws. */

@@ -289,6 +289,7 @@ describe('bad luck with a store', () => {
   it.each([
     [503, 'SlowDown', 'transient', 'fewer requests'],
     [500, 'InternalError', 'transient', 'broke off'],
+    [507, 'InsufficientStorage', 'transient', 'no room left'],
     [403, 'AccessDenied', 'forbidden', 's3:ListBucket'],
     [403, 'RequestTimeTooSkewed', 'transient', 'clocks'],
     [301, 'PermanentRedirect', 'terminal', 'another region'],
