@@ -322,6 +322,8 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await hub.put(west(rows.filter((row) => row !== far)))
       await drawer.getByText('This row is no longer there').waitFor()
       await shown(drawer).toMatch(/is not among the pvc of\s+Europe production 1[\s\S]* that you may see\.\s+as of/)
+      await page.keyboard.press('Escape')
+      await expect.poll(() => page.evaluate('document.activeElement?.id'), patient).toBe('main')
     })
 
     it('does not take a hub that cannot be asked for a row that is not there', async () => {

@@ -20,7 +20,9 @@ export function Dialog({ title, onClose, className = '', quiet = false, children
     return () => {
       dialog?.close()
       // What had the focus before may be gone: it does not fall back to the top of the page.
-      if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true })
+      requestAnimationFrame(() => {
+        if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true })
+      })
     }
   }, [])
   return (

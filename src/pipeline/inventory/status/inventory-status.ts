@@ -22,8 +22,8 @@ export function inventoryStatus(stored: InventoryStatus, facts: StatusFacts, now
   // Until all was read once since the start, what is there is no count: the number of before stays.
   const itemCount = rows?.wasRead ? rows.itemCount : stored.itemCount
   // What stands there may be of a clock that was wrong then: nothing was exported in the future.
-  const before = timeOf(stored.lastExportTime)
-  const lastExportAt = Math.max(...bindings.map(({ lastExportAt: at }) => at ?? 0), before > now ? 0 : before)
+  const exportedAt = [...bindings.map(({ lastExportAt: at }) => at ?? 0), timeOf(stored.lastExportTime)]
+  const lastExportAt = Math.max(0, ...exportedAt.filter((at) => at <= now))
   return {
     ...(stored.epoch !== undefined && { epoch: stored.epoch }),
     observedGeneration: facts.generation,
