@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { compileMetricSource } from '#metricsource'
@@ -42,10 +43,13 @@ afterAll(async () => {
 })
 
 /** Starts the program; `said` collects what it logs. */
-function start(env: Record<string, string>): { child: ChildProcess; said: () => string; port: () => number } {
+function start(
+  env: Record<string, string>,
+  stdio: StdioOptions = ['ignore', 'ignore', 'pipe'],
+): { child: ChildProcess; said: () => string; port: () => number } {
   const child = spawn(process.execPath, [program], {
     env: { CLUSTER_NAME: 'sim-001', BUFFER_DIR: join(directory, 'buffer'), HEALTH_ADDRESS: '127.0.0.1:0', ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio,
   })
   let text = ''
   child.stderr?.on('data', (chunk) => {
@@ -171,6 +175,17 @@ describe('the program of the agent', () => {
       child.kill('SIGTERM')
     }
     expect(await closed).toEqual([0, null])
+  })
+
+  it.each([0, 50, 150, 300])('ends with the hub that started it, also with one killed %d ms later', async (ms) => {
+    await using fleet = await simulateFleet(scenarios.plain({ clusters: 1, nodes: 1, pods: 1 }))
+    const kubeconfig = join(directory, 'kubeconfig')
+    await writeFile(kubeconfig, kubeconfigOf(fleet.clusters))
+    const env = { INGESTER_ADDRESS: '127.0.0.1:1', KUBECONFIG: kubeconfig, COLLECTOR_TOKEN: 'a-token' }
+    const { child, said } = start(env, ['ignore', 'ignore', 'pipe', 'ipc'])
+    await setTimeout(ms)
+    child.disconnect()
+    expect(await Promise.race([once(child, 'exit'), setTimeout(20_000).then(said)])).toEqual([0, null])
   })
 
   it('refuses to start without a way into a cluster, in one sentence', async () => {

@@ -184,6 +184,8 @@ function signalled(): Promise<NodeJS.Signals> {
     }
     // Started by a hub for its simulated cluster: without that hub, killed as it may be, there is nothing to push for.
     process.once('disconnect', () => resolve('SIGTERM'))
+    // It may have gone before anybody listened.
+    if (process.connected === false) resolve('SIGTERM')
   })
 }
 

@@ -21,7 +21,10 @@ export interface KafkaRecord {
 
 /** A producer whose topic was looked at. Once a send failed it must not be used again: see `send`. */
 export interface KafkaClient extends AsyncDisposable {
+  /** as it was looked at last */
   readonly topic: TopicFacts
+  /** Looks at the topic again: its settings may have changed. */
+  look(): Promise<TopicFacts>
   /** false: the brokers do not give this user the numbers that retries are recognised by */
   readonly isIdempotent: boolean
   /**
@@ -44,10 +47,17 @@ export interface Stored {
 export async function openClient(plan: KafkaPlan, dialer: KafkaDialer): Promise<KafkaClient> {
   const kafka = kafkaOf(plan, dialer, 'clusterpulse')
   try {
-    const topic = await asAdmin(kafka, (admin) => topicFacts(admin, plan))
+    const look = () => asAdmin(kafka, (admin) => topicFacts(admin, plan))
+    let topic = await look()
     const { producer, isIdempotent } = await producerOf(kafka)
     return {
-      topic,
+      get topic() {
+        return topic
+      },
+      async look() {
+        topic = await look()
+        return topic
+      },
       isIdempotent,
       async send(record) {
         const { key, value, headers } = record

@@ -300,6 +300,14 @@ describe.skipIf(kafkaMissing !== undefined)(
       const refused = await failure(deliver(sink, 3, rowsTo(2001)))
       expect(refused).toMatchObject({ errorClass: 'terminal', message: expect.stringContaining('max.message.bytes') })
       expect(await rowsIn(topic, west)).toHaveLength(2000)
+      // Whoever mends it and has the sink tested need not wait.
+      await allow(2_000_000)
+      expect(await sink.probe(never)).toMatchObject({
+        verified: true,
+        message: expect.stringContaining('up to 2000000 bytes'),
+      })
+      expect((await deliver(sink, 4, rowsTo(2002))).written).toBe(1)
+      expect(await rowsIn(topic, west)).toHaveLength(2002)
     })
 
     it('keeps a complete snapshot beside one that may lack rows when the topic is compacted', async () => {

@@ -24,6 +24,7 @@ import { groupOf, Writers, type WritersTimes } from './writers.ts'
 
 /** A refused size is tried again after so long, ms. */
 const LESS_MS = minutes(10)
+const nothingLess = { bytes: Number.POSITIVE_INFINITY, until: 0 } as const
 /** A broker that takes less than this takes no inventory. */
 const LEAST_MESSAGE_BYTES = 8192
 
@@ -58,7 +59,7 @@ export class KafkaSink implements Sink {
   /** inventories that were not written because of another writer */
   readonly #besides = new Set<string>()
   /** what brokers take, where that was seen to be less than they say, and until when that is believed */
-  #less = { bytes: Number.POSITIVE_INFINITY, until: 0 }
+  #less: { readonly bytes: number; readonly until: number } = nothingLess
 
   /** @param times of tests */
   constructor(declaration: EventDeclaration, context: SinkContext, times: WritersTimes = {}) {
@@ -70,11 +71,16 @@ export class KafkaSink implements Sink {
   async probe(signal: AbortSignal): Promise<Probe> {
     const { name, topic } = this.#plan
     try {
-      const client = await this.#call(signal, async (one) => one)
+      const client = await this.#call(signal, async (one) => {
+        await one.look()
+        return one
+      })
       const { maxBytes, warnings } = client.topic
+      // What was refused then may be taken now: it is tried.
+      this.#less = nothingLess
       return {
         verified: true,
-        message: `${name} is reached, and the topic ${topic} takes messages of up to ${Math.min(maxBytes, this.#lessBytes)} bytes`,
+        message: `${name} is reached, and the topic ${topic} takes messages of up to ${maxBytes} bytes`,
         warnings: [
           ...warnings,
           ...(client.isIdempotent
@@ -217,7 +223,7 @@ export class KafkaSink implements Sink {
   #takeLess(tooLarge: number): void {
     this.#less = { bytes: Math.floor(tooLarge / 2), until: this.#context.now() + LESS_MS }
     if (this.#less.bytes >= LEAST_MESSAGE_BYTES) return
-    this.#less = { bytes: Number.POSITIVE_INFINITY, until: 0 }
+    this.#less = nothingLess
     const { name, topic } = this.#plan
     throw new SinkError(
       'terminal',
