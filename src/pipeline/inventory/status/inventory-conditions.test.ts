@@ -19,6 +19,8 @@ it.each<[string, readonly BindingView[], string]>([
   ['one refused', [taken, refusing], 'True/ExportForbidden'],
   ['what it should hold was never sent', [taken, refusing, tooLarge], 'Unknown/ExportTerminal'],
   ['there is none', [missing], 'Unknown/SinkNotFound'],
+  ['none was asked since the start', [view('same', { state: 'current', reason: 'UpToDate' })], 'Unknown/UpToDate'],
+  ['none has answered yet', [view('first', { state: 'pending', reason: 'Pending' })], 'Unknown/Progressing'],
 ])('says whether sinks were reached where %s', (_, bindings, wanted) => {
   const conditions = inventoryConditions({ isSuspended: false, bindings }, 0)
   const { status, reason } = conditions.find(({ type }) => type === 'SinkReachable') ?? {}

@@ -130,7 +130,11 @@ function reachable(bindings: readonly BindingView[], failing: readonly BindingVi
   const [refusing] = failing
   if (refusing) return condition('SinkReachable', 'True', refusing.reason, `${listed(failing)} answered, and refused`)
   const hasAnswered = bindings.some(({ state }) => state === 'exported' || state === 'waiting')
-  return condition('SinkReachable', hasAnswered ? 'True' : 'Unknown', hasAnswered ? 'Exported' : 'Progressing', '')
+  if (hasAnswered) return condition('SinkReachable', 'True', 'Exported', '')
+  const isCurrent = bindings.some(({ state }) => state === 'current')
+  return isCurrent
+    ? condition('SinkReachable', 'Unknown', 'UpToDate', 'no sink had to be asked since the agent started')
+    : condition('SinkReachable', 'Unknown', 'Progressing', 'no sink has answered yet')
 }
 
 /** Whether what is missing from its rows may be deleted in sinks. */
