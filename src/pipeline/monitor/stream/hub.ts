@@ -273,12 +273,14 @@ export class StreamHub implements AsyncDisposable {
   #statusOf(cluster: ClusterState, kinds: Topic['kinds']): Body {
     const { pictures } = this.#options
     const stale = kinds.some((kind) => kind !== 'summary' && pictures.isStale(cluster, kind))
+    // Of what was read, not of the last try.
+    const seenAt = cluster.parts.node?.freshness?.receivedAt
     return new Body(
       JSON.stringify({
         cluster: cluster.name,
         status: cluster.status.health,
         stale,
-        lastSeen: cluster.status.checkedAt === null ? null : rfc3339(cluster.status.checkedAt),
+        lastSeen: seenAt === undefined ? null : rfc3339(seenAt),
       }),
       'status',
     )

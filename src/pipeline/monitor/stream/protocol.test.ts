@@ -114,6 +114,22 @@ describe('protocol 2', () => {
     await expect.poll(() => pictureOf(stream).places).toEqual(['west nodes', 'west pods'])
   })
 
+  it('tells of a cluster that cannot be read when it was heard last, not when it was tried last', async () => {
+    const seen = west()
+    await using served = await serving([seen])
+    using stream = await follow(`${served.url}/sse/health?protocol=2`, admin())
+    const told = () => stream.events.filter(({ event }) => event === 'status').map(({ data }) => JSON.parse(data))
+    await expect.poll(() => told().length).toBe(1)
+    const [{ lastSeen }] = told()
+    const { node } = seen.parts
+    served.state.set({
+      ...seen,
+      status: { ...seen.status, health: 'unhealthy', checkedAt: (seen.status.checkedAt ?? 0) + 60_000 },
+      ...(node && { parts: { ...seen.parts, node: { ...node, outcome: 'unreachable' as const } } }),
+    })
+    await expect.poll(() => told().at(-1)).toMatchObject({ status: 'unhealthy', lastSeen })
+  })
+
   it('is the same over a WebSocket, in envelopes', async () => {
     await using served = await serving([west()])
     const messages: { id: string; event: string; data: Record<string, unknown> }[] = []
