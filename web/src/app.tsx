@@ -1,4 +1,5 @@
 import { type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react'
+import { keepFocus } from './components/keep-focus.ts'
 import { lazyView } from './components/lazy-view.ts'
 import { Empty, ErrorBoundary, Failure, Refused, Skeleton } from './components/states.tsx'
 import { useHub, useLive, useUnheard } from './live/hooks.ts'
@@ -64,8 +65,7 @@ export function App(): ReactNode {
   useEffect(() => {
     if (shownEpoch.current === epoch) return
     shownEpoch.current = epoch
-    // What had the focus may be gone; it does not fall back to the top of the page.
-    if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true })
+    keepFocus()
   }, [epoch])
 
   // What happens on the cluster of an address is asked for with the first stream, while the page that shows it is still fetched.

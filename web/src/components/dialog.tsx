@@ -1,5 +1,6 @@
 import { IconX } from '@tabler/icons-react'
 import { type ReactNode, useId, useLayoutEffect, useRef } from 'react'
+import { keepFocus } from './keep-focus.ts'
 
 interface DialogProps {
   readonly title: ReactNode
@@ -19,10 +20,7 @@ export function Dialog({ title, onClose, className = '', quiet = false, children
     dialog?.showModal()
     return () => {
       dialog?.close()
-      // What had the focus before may be gone: it does not fall back to the top of the page.
-      requestAnimationFrame(() => {
-        if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true })
-      })
+      requestAnimationFrame(keepFocus)
     }
   }, [])
   return (

@@ -12,6 +12,8 @@ const away = view('away', { errorClass: 'transient', reason: 'Progressing' })
 const refusing = view('refusing', { errorClass: 'forbidden', reason: 'ExportForbidden' })
 const tooLarge = view('large', { errorClass: 'terminal', reason: 'ExportTerminal' })
 const missing = view('missing', { state: 'blocked', errorClass: 'terminal', reason: 'SinkNotFound' })
+const same = view('same', { state: 'current', reason: 'UpToDate' })
+const first = view('first', { state: 'pending', reason: 'Pending' })
 
 it.each<[string, readonly BindingView[], string]>([
   ['all took it', [taken], 'True/Exported'],
@@ -19,8 +21,9 @@ it.each<[string, readonly BindingView[], string]>([
   ['one refused', [taken, refusing], 'True/ExportForbidden'],
   ['what it should hold was never sent', [taken, refusing, tooLarge], 'Unknown/ExportTerminal'],
   ['there is none', [missing], 'Unknown/SinkNotFound'],
-  ['none was asked since the start', [view('same', { state: 'current', reason: 'UpToDate' })], 'Unknown/UpToDate'],
-  ['none has answered yet', [view('first', { state: 'pending', reason: 'Pending' })], 'Unknown/Progressing'],
+  ['none was asked since the start', [same], 'Unknown/UpToDate'],
+  ['none has answered yet', [first], 'Unknown/Progressing'],
+  ['one has not answered yet, and the others were not asked', [same, first], 'Unknown/Progressing'],
 ])('says whether sinks were reached where %s', (_, bindings, wanted) => {
   const conditions = inventoryConditions({ isSuspended: false, bindings }, 0)
   const { status, reason } = conditions.find(({ type }) => type === 'SinkReachable') ?? {}

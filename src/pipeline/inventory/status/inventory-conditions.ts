@@ -131,8 +131,8 @@ function reachable(bindings: readonly BindingView[], failing: readonly BindingVi
   if (refusing) return condition('SinkReachable', 'True', refusing.reason, `${listed(failing)} answered, and refused`)
   const hasAnswered = bindings.some(({ state }) => state === 'exported' || state === 'waiting')
   if (hasAnswered) return condition('SinkReachable', 'True', 'Exported', '')
-  const isCurrent = bindings.some(({ state }) => state === 'current')
-  return isCurrent
+  const isUnasked = bindings.length > 0 && bindings.every(({ state }) => state === 'current')
+  return isUnasked
     ? condition('SinkReachable', 'Unknown', 'UpToDate', 'no sink had to be asked since the agent started')
     : condition('SinkReachable', 'Unknown', 'Progressing', 'no sink has answered yet')
 }
