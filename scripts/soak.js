@@ -32,7 +32,7 @@ const runs = {
   },
   properties: {
     test: 'src',
-    what: 'every property with all the cases it names, of which `npm test` draws a quarter, beside the other tests of its file',
+    what: 'every property with all the cases it names, of which `npm test` draws an eighth, beside the other tests of its file',
     settings: () => ({ WHOLE_PROPERTIES: 1 }),
   },
   rbac: {

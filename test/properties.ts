@@ -1,14 +1,14 @@
 /**
- * fast-check as the tests get it (vitest.config.ts): in `npm test` a property goes through a quarter of the cases it names, as others
+ * fast-check as the tests get it (vitest.config.ts): in `npm test` a property goes through an eighth of the cases it names, as others
  * are drawn each time; `npm run soak properties` goes through all.
  */
 import { createRequire } from 'node:module'
 import type fastCheck from 'fast-check'
 
 const fc = createRequire(import.meta.url)('fast-check') as typeof fastCheck
-const SHARE = process.env.WHOLE_PROPERTIES === undefined ? 4 : 1
+const SHARE = process.env.WHOLE_PROPERTIES === undefined ? 8 : 1
 /** Properties are not made of fewer cases than these. */
-const FEW = 25
+const FEW = 15
 
 /** Parameters of properties of which a test counts what they met. */
 const counted = new WeakSet<object>()

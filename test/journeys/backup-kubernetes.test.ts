@@ -118,7 +118,9 @@ describe.skipIf(why !== undefined)(`a backup on Kubernetes${why === undefined ? 
     rmSync(directory, { recursive: true, force: true })
   })
 
-  it('brings a hub back in an empty place, and says what an agent had delivered since', async () => {
+  it('brings a hub back in an empty place, and says what an agent had delivered since', {
+    tags: ['again'],
+  }, async () => {
     await follow('npx clusterpulse crds | kubectl apply -f -\nkubectl create namespace clusterpulse')
     await follow('kubectl wait --for=condition=Established crd --all')
     writeFileSync(at('policy.yaml'), policy)

@@ -51,7 +51,9 @@ describe.skipIf(why !== undefined)(`the guides${why === undefined ? '' : ` (not 
   })
   afterAll(() => pods?.[Symbol.asyncDispose]())
 
-  it('metric-sources: none is called Active that nobody serves or that is refused, until the rights are given', async () => {
+  it('metric-sources: none is called Active that nobody serves or that is refused, until the rights are given', {
+    tags: ['long'],
+  }, async () => {
     const text = guide('metric-sources')
     const phases = pods.keep(
       program('kubectl', [

@@ -290,7 +290,9 @@ describe.skipIf(missing !== undefined)(
       )
     })
 
-    it('shows that the agent of another cluster writes under the same name, and who, until one of both is stopped', async () => {
+    it('shows that the agent of another cluster writes under the same name, and who, until one of both is stopped', {
+      tags: ['long'],
+    }, async () => {
       const clone = await startRealApiServer()
       if (!clone) throw new Error('there is no real kube-apiserver')
       onTestFinished(() => clone.stop())

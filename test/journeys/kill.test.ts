@@ -7,7 +7,7 @@ import { accessForContext, createKubeClient, type KubeClient, loadKubeconfig, ty
 import { clusterpulse, type Running } from '../process.ts'
 
 /** More by hand: KILL_CYCLES=200 npx vitest run test/journeys/kill.test.ts */
-const CYCLES = Number(process.env.KILL_CYCLES ?? 4)
+const CYCLES = Number(process.env.KILL_CYCLES ?? 2)
 const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }
 
 describe('a hub that is killed at random moments', () => {

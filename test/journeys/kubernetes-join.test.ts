@@ -135,7 +135,9 @@ function joining(env: Readonly<Record<string, string>>): void {
     await eventually(() => isPushed('north'), yes, 90_000)
   })
 
-  it('knows its members again after kill -9 of the manager: the CA stands in a Secret', async () => {
+  it('knows its members again after kill -9 of the manager: the CA stands in a Secret', {
+    tags: ['long'],
+  }, async () => {
     const of = async () =>
       (await kubectl(['-n', 'clusterpulse', 'get', 'cm', 'hub-authority', '-o', 'jsonpath={.data}'])) ?? ''
     const before = await of()

@@ -117,7 +117,7 @@ spec: {}
       pods.kubectl('delete', 'managedclusteraddon', 'metrics', '-n', 'edge-9')
     })
 
-    it('keeps the trail of it in files that outlive the pods, and verifies them', async () => {
+    it('keeps the trail of it in files that outlive the pods, and verifies them', { tags: ['long'] }, async () => {
       const show = await exec(sectionOf(HUB, '7\\. An audit trail'))
       follow(show.before)
       await restartHub()

@@ -551,7 +551,9 @@ describe.skipIf(why !== undefined)(`push on Kubernetes${why === undefined ? '' :
     expect(values.get('{"cluster":"east"}')).toBe('1.5')
   })
 
-  it('names in a source what the hub may not let its agent read, also after a restart as two, and no more once it may', async () => {
+  it('names in a source what the hub may not let its agent read, also after a restart as two, and no more once it may', {
+    tags: ['long'],
+  }, async () => {
     const declareSource = (name: string, kind: string) =>
       kube.create(metricSources, {
         metadata: inHub(name),

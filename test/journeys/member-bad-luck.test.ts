@@ -150,7 +150,7 @@ describe('a member', () => {
     await aMember('deleted')
   })
 
-  it('follows its hub to another address, untouched', async () => {
+  it('follows its hub to another address, untouched', { tags: ['long'] }, async () => {
     const agent = await aMember('follows')
     const [here, there] = [`127.0.0.1:${ports.agents}`, `localhost:${ports.moved}`]
     await hub?.kill('SIGTERM')

@@ -12,6 +12,7 @@ const why = process.env.CI_REQUIRE_ALL === '1' ? undefined : missing
 /** The same data folder under managers of 3, 2, 1 and 3 processes; agents push all the while. */
 describe.skipIf(why !== undefined)(
   `a hub whose owners become fewer and more${why === undefined ? '' : ` (not run: ${why})`}`,
+  { tags: ['long'] },
   () => {
     let fleet: OwnedFleet
     let manager: ManagerRun

@@ -287,7 +287,9 @@ describe.skipIf(redisMissing !== undefined)(title, () => {
     await fleet.whole(OF)
   })
 
-  it('starts no owner where it does not lead; a killed manager takes its owners along, and the standby goes on', async () => {
+  it('starts no owner where it does not lead; a killed manager takes its owners along, and the standby goes on', {
+    tags: ['long'],
+  }, async () => {
     expect(await standby.readiness()).toMatchObject({ status: 200 })
     expect(await standby.owners()).toEqual(new Map())
     const pids = [...(await manager.owners()).values()]

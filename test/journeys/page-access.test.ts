@@ -454,7 +454,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await heading(page, 'lab')
     })
 
-    it('comes back to the own eyes by itself when the time is over', async () => {
+    it('comes back to the own eyes by itself when the time is over', { tags: ['long'] }, async () => {
       const page = await visit('/access/seen?user=alice&groups=developers')
       await page.getByRole('button', { name: 'View as alice' }).click()
       const banner = page.getByRole('complementary', { name: 'Looking through other eyes' })
@@ -509,7 +509,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await expect.poll(() => field.inputValue(), patient).toBe('a: 1\n---\nb: 2')
     })
 
-    it('says of each page why it has no answer', async () => {
+    it('says of each page why it has no answer', { tags: ['long'] }, async () => {
       hub.gateway.refuse = { status: 403, code: 'viewing_as', error: 'reading only' }
       const page = await visit('/access/seen?user=alice')
       await page.locator('main, .state').getByText('reading only').first().waitFor()
@@ -549,7 +549,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.locator('tbody [data-row-link]').first().waitFor()
     }
 
-    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', async () => {
+    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', {
+      tags: ['long'],
+    }, async () => {
       const page = await visit('/access')
       const check = async (where: string) => expect(await complaintsOf(page), where).toEqual([])
       const settle = async (path: string) => {

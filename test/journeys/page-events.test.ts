@@ -306,7 +306,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     expect(await page.getByText('web-6f9c8d7b5').count()).toBe(0)
   })
 
-  it('give axe nothing to complain of, and fit 360 px', async () => {
+  it('give axe nothing to complain of, and fit 360 px', { tags: ['long'] }, async () => {
     const page = await visit('/events')
     for (const path of [
       '/events',

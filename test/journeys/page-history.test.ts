@@ -269,7 +269,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await shown(readout).toMatch(/no sample/)
     })
 
-    it('follows the pointer over 19 lines of 2000 points within the time of a frame', async () => {
+    it('follows the pointer over 19 lines of 2000 points within the time of a frame', { tags: ['long'] }, async () => {
       const rounds = aCluster('dense', began, { nodes: 1, mode: 'push', intervalMs: 2000, rounds: 2000 }).rounds
       await openHub({ history: true })
       await hub.fill([aCluster('dense', hub.now(), { mode: 'push', agent: anAgent(hub.now()), rounds: 1 })])
@@ -437,7 +437,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await expect.poll(here, patient).toBeGreaterThan(before + 1)
     })
 
-    it('goes on after a while under a pointer that does not move any more', async () => {
+    it('goes on after a while under a pointer that does not move any more', { tags: ['long'] }, async () => {
       const page = await visit('/clusters/quick/history?range=15m')
       await drawn(page)
       const { x, y } = await at(page, 0.4)
@@ -756,7 +756,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await expect.poll(() => page.locator('.skeleton:visible, .skeleton-line:visible').count(), patient).toBe(0)
     }
 
-    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', async () => {
+    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', {
+      tags: ['long'],
+    }, async () => {
       const page = await visit('/')
       const check = async (where: string) => expect(await complaintsOf(page), where).toEqual([])
       for (const path of paths) {

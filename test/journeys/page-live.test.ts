@@ -183,6 +183,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     ['by what moves', path],
   ])(
     'are struck out at once where they are gone while the order is held, sorted %s, before they are read again',
+    { tags: ['long'] },
     async (_, place) => {
       const many = Array.from({ length: 2400 }, (_, at) => row(`row-${String(at).padStart(4, '0')}`, 80 - at / 100))
       await hub.put(west(many))
@@ -271,64 +272,68 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
   it.each([
     ['the stream is cut', false],
     ['somebody scrolls', true],
-  ])('stay true in an order that is held when the stream is opened anew, as %s', async (_, isScrolled) => {
-    const named = (at: number) => `row-${String(at).padStart(4, '0')}`
-    const rows = new Map(Array.from({ length: 3400 }, (_, at) => [named(at), 80 - at / 100]))
-    const put = () => hub.put(west([...rows].map(([name, used]) => row(name, used))))
-    await put()
-    hub.gateway.only = /\/rows\/pvc(\?|$)/
-    const page = await visits.visit(`${base}${path}`)
-    await expect.poll(async () => (await names(page))[0], patient).toBe(named(0))
-    await live(page).waitFor()
-    const line = (name: string) => page.locator('tbody tr', { hasText: name })
-    const looks = async (at: number) => {
-      const is = (await line(named(at)).getAttribute('class')) ?? ''
-      const words = (await line(named(at)).innerText()).split(/\s+/)
-      return [is.includes('gone'), is.includes('elsewhere'), words.find((word) => /^\d+$/.test(word))]
-    }
-    const all = () => Promise.all([3, 4, 5].map(looks))
-    await line(named(8)).hover()
-    rows.delete(named(3))
-    rows.set(named(4), 1).set(named(5), 2)
-    await put()
-    await expect.poll(all, patient).toEqual([
-      [true, false, '80'],
-      [false, true, '1'],
-      [false, true, '2'],
-    ])
-    const box = page.locator('.table-scroll')
-    const streams = () => hub.gateway.requests.filter((one) => one.includes('rows=pvc')).length
-    const before = streams()
-    if (isScrolled) {
-      // The pointer stays at the list.
-      for (const [at, top] of [
-        [1700, 1695 * 38],
-        [8, 0],
-      ] as const) {
-        const since = streams()
-        await expect
-          .poll(async () => {
-            await box.evaluate((element, to) => element.scrollTo(0, to), top)
-            return line(named(at)).isVisible()
-          }, patient)
-          .toBe(true)
-        await expect.poll(streams, patient).toBeGreaterThan(since)
+  ])(
+    'stay true in an order that is held when the stream is opened anew, as %s',
+    { tags: ['long'] },
+    async (_, isScrolled) => {
+      const named = (at: number) => `row-${String(at).padStart(4, '0')}`
+      const rows = new Map(Array.from({ length: 3400 }, (_, at) => [named(at), 80 - at / 100]))
+      const put = () => hub.put(west([...rows].map(([name, used]) => row(name, used))))
+      await put()
+      hub.gateway.only = /\/rows\/pvc(\?|$)/
+      const page = await visits.visit(`${base}${path}`)
+      await expect.poll(async () => (await names(page))[0], patient).toBe(named(0))
+      await live(page).waitFor()
+      const line = (name: string) => page.locator('tbody tr', { hasText: name })
+      const looks = async (at: number) => {
+        const is = (await line(named(at)).getAttribute('class')) ?? ''
+        const words = (await line(named(at)).innerText()).split(/\s+/)
+        return [is.includes('gone'), is.includes('elsewhere'), words.find((word) => /^\d+$/.test(word))]
       }
-    } else hub.gateway.cut()
-    await expect.poll(streams, patient).toBeGreaterThan(before)
-    await live(page).waitFor()
-    await page.waitForTimeout(1000)
-    rows.set(named(3), 3).set(named(4), 4)
-    rows.delete(named(5))
-    await put()
-    await expect.poll(all, patient).toEqual([
-      [false, true, '3'],
-      [false, true, '4'],
-      [true, false, '2'],
-    ])
-    await page.mouse.move(0, 0)
-    await expect.poll(() => names(page), patient).not.toContain(named(4))
-  })
+      const all = () => Promise.all([3, 4, 5].map(looks))
+      await line(named(8)).hover()
+      rows.delete(named(3))
+      rows.set(named(4), 1).set(named(5), 2)
+      await put()
+      await expect.poll(all, patient).toEqual([
+        [true, false, '80'],
+        [false, true, '1'],
+        [false, true, '2'],
+      ])
+      const box = page.locator('.table-scroll')
+      const streams = () => hub.gateway.requests.filter((one) => one.includes('rows=pvc')).length
+      const before = streams()
+      if (isScrolled) {
+        // The pointer stays at the list.
+        for (const [at, top] of [
+          [1700, 1695 * 38],
+          [8, 0],
+        ] as const) {
+          const since = streams()
+          await expect
+            .poll(async () => {
+              await box.evaluate((element, to) => element.scrollTo(0, to), top)
+              return line(named(at)).isVisible()
+            }, patient)
+            .toBe(true)
+          await expect.poll(streams, patient).toBeGreaterThan(since)
+        }
+      } else hub.gateway.cut()
+      await expect.poll(streams, patient).toBeGreaterThan(before)
+      await live(page).waitFor()
+      await page.waitForTimeout(1000)
+      rows.set(named(3), 3).set(named(4), 4)
+      rows.delete(named(5))
+      await put()
+      await expect.poll(all, patient).toEqual([
+        [false, true, '3'],
+        [false, true, '4'],
+        [true, false, '2'],
+      ])
+      await page.mouse.move(0, 0)
+      await expect.poll(() => names(page), patient).not.toContain(named(4))
+    },
+  )
 
   it('are what was read last where the stream does not get through', async () => {
     const page = await visits.visit(`${base}/types/pvc?view=rows`)

@@ -215,7 +215,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
     ) as object
     const rbac = '/apis/rbac.authorization.k8s.io/v1'
 
-    it('offers decisions to whom its RBAC lets, administrator of the page or not, and takes them back with the right', async () => {
+    it('offers decisions to whom its RBAC lets, administrator of the page or not, and takes them back with the right', {
+      tags: ['long'],
+    }, async () => {
       await members.kube.request('POST', `${rbac}/clusterroles`, { body: decider })
       await members.asks('edge-7', '10.0.0.1')
       const page = await visits.visit(`${base}/members`)

@@ -680,7 +680,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.getByText(/there is no field or computed value capacty/).waitFor()
     }
 
-    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', async () => {
+    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', {
+      tags: ['long'],
+    }, async () => {
       const page = await visit('/types')
       const check = async (where: string) => {
         expect(await complaintsOf(page), where).toEqual([])

@@ -117,6 +117,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
 
     it.each([/\/assets\/index-[^/]*\.js/, /\/assets\/index-[^/]*\.css/])(
       'is loaded anew where %s was lost on the way, a few times',
+      { tags: ['long'] },
       async (lost) => {
         const page = await visit('/')
         let refused = 0
@@ -139,7 +140,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       },
     )
 
-    it('asks again for the script of a view that does not come, and says so in the end', async () => {
+    it('asks again for the script of a view that does not come, and says so in the end', {
+      tags: ['long'],
+    }, async () => {
       const page = await visit('/')
       let refused = 0
       let most = 2
@@ -512,7 +515,9 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await shown(line('here')).toMatch(/as of .* ago/)
     })
 
-    it('breaks no word of an address, an image or a label in two, however little room there is', async () => {
+    it('breaks no word of an address, an image or a label in two, however little room there is', {
+      tags: ['long'],
+    }, async () => {
       const name = 'prod-eu-west-1-customers-000123'
       const endpoint = `https://api.${name}.example:6443`
       const labels = { 'topology.example.com/customer-segment': 'customers-of-the-first-kind.europe', site: 'paris' }
@@ -589,7 +594,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await expect.poll(() => gateway.openStreams, patient).toBe(1)
     })
 
-    it('animates nothing where motion is unwelcome, and does where it is not', async () => {
+    it('animates nothing where motion is unwelcome, and does where it is not', { tags: ['long'] }, async () => {
       for (const [reducedMotion, running] of [
         ['reduce', 0],
         ['no-preference', 1],
@@ -790,7 +795,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       expect(await height()).toBe(30)
     })
 
-    it('prints whole tables, moments instead of ages, and no chrome', async () => {
+    it('prints whole tables, moments instead of ages, and no chrome', { tags: ['long'] }, async () => {
       const now = hub.now()
       await hub.fill(Array.from({ length: 200 }, (_, index) => aCluster(`c-${index}`, now, { rounds: 1 })))
       const page = await visit('/', { colorScheme: 'dark' })
@@ -901,48 +906,61 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
   describe('themes and frames', () => {
     const paths = [
       '/',
+      '/clusters/eu-prod-2/nodes/worker-6',
+      '/clusters/eu-prod-2/events',
+      '/clusters/us-stage/operators',
+      '/guide/push',
+    ]
+    const others = [
       '/?group=label:env',
       '/clusters/eu-prod-2',
       '/clusters/eu-prod-2/nodes',
-      '/clusters/eu-prod-2/nodes/worker-6',
       '/clusters/eu-prod-2/namespaces',
       '/clusters/eu-prod-2/deployments',
       '/clusters/eu-prod-2/operators',
       '/clusters/eu-prod-2/cluster-operators',
-      '/clusters/eu-prod-2/events',
       '/clusters/lab/deployments',
       '/clusters/edge-07/nodes',
-      '/clusters/us-stage/operators',
       '/clusters/nowhere',
       '/no/such/page',
       '/guide',
-      '/guide/push',
       '/guide/reference/settings',
     ]
-
-    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', async () => {
-      const page = await visit('/')
-      const check = async (where: string) => expect(await complaintsOf(page), where).toEqual([])
-      for (const path of paths) {
+    const check = async (page: Page, where: string) => expect(await complaintsOf(page), where).toEqual([])
+    const checkAt = async (page: Page, some: readonly string[]) => {
+      for (const path of some) {
         await goTo(page, `${base}${path}`)
         await page.getByRole('button', { name: /^Connection: Live/ }).waitFor({ state: 'attached' })
         await page.locator('h1').waitFor()
         await expect.poll(() => page.locator('.skeleton:visible').count(), patient).toBe(0)
-        await check(path)
+        await check(page, path)
         expect(await excessAt320(page), path).toBeLessThanOrEqual(0)
       }
+    }
+
+    it(
+      'give axe nothing to complain of and fit 320 px without scrolling sideways, on the other pages',
+      {
+        tags: ['long'],
+      },
+      async () => checkAt(await visit('/'), others),
+    )
+
+    it('gives axe nothing to complain of, in both themes, and fits 320 px without scrolling sideways', async () => {
+      const page = await visit('/')
+      await checkAt(page, paths)
       await page.setViewportSize({ width: 360, height: 740 })
       await page.goto(`${base}/clusters/eu-prod-2/nodes/worker-6`)
       await page.getByRole('dialog', { name: 'worker-6' }).waitFor()
-      await check('a narrow drawer')
+      await check(page, 'a narrow drawer')
       await page.setViewportSize({ width: 1280, height: 800 })
       await page.goto(`${base}/`)
       await page.locator('.attention li').first().waitFor()
       await page.getByRole('button', { name: 'Cards' }).click()
-      await check('cards')
+      await check(page, 'cards')
       await page.keyboard.press('?')
       await page.getByRole('dialog', { name: 'Help' }).waitFor()
-      await check('help')
+      await check(page, 'help')
       await page.keyboard.press('Escape')
       await page.keyboard.press('Control+k')
       await page.keyboard.type('prod')
@@ -950,11 +968,11 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
         .getByRole('option', { name: /eu-prod-1/ })
         .first()
         .waitFor()
-      await check('palette')
+      await check(page, 'palette')
       gateway.visitor = null
       await page.goto(`${base}/`)
       await page.getByRole('heading', { level: 1, name: 'Sign in to see the fleet' }).waitFor()
-      await check('refused')
+      await check(page, 'refused')
     })
 
     it('knows the chosen theme before it paints, and follows the system where told to', async () => {

@@ -310,7 +310,9 @@ describe.skipIf(why !== undefined)(`push in bad luck${why === undefined ? '' : `
     },
   )
 
-  it('is killed between writing and acknowledging, again and again, and has everything once', async () => {
+  it('is killed between writing and acknowledging, again and again, and has everything once', {
+    tags: ['long'],
+  }, async () => {
     const pusher = await pusherOf('survivor')
     for (let cycle = 0; cycle < 5; cycle++) {
       await connected(pusher)

@@ -197,7 +197,7 @@ describe('push', { concurrent: true }, () => {
     await agent.kill('SIGTERM')
   })
 
-  it('names the time in which an agent did not run', async () => {
+  it('names the time in which an agent did not run', { tags: ['long'] }, async () => {
     const { text } = await connect('edge-9')
     const asked = async (): Promise<HistoryView | undefined> => {
       const answer = await fetch(`${base}/api/v1/clusters/edge-9/metrics/history?metric=nodes_total&range=15m&step=5`)

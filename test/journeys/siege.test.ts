@@ -10,7 +10,9 @@ const WHEN_BUSY = { ms: 2_000, times: 5 }
 const PAUSE_MS = 25
 
 // The short form of `npm run soak siege`.
-it('serves agents, health and page while a crowd is at every door, a fifth later than in calm or two pauses of the collector', async () => {
+it('serves agents, health and page while a crowd is at every door, a fifth later than in calm or two pauses of the collector', {
+  tags: ['long'],
+}, async () => {
   await using siege = await Siege.open({ agents: 5, hanging: 30 })
   await siege.measure(3) // warm
   const [calm, under]: [Waits[], Waits[]] = [[], []]

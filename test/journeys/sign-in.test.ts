@@ -222,7 +222,9 @@ describe.skipIf(why !== undefined)(`signing in${why === undefined ? '' : ` (not 
     expect((await ask('/api/v2/clusters', withToken(forOthers))).status).toBe(401)
   })
 
-  it('through oauth2-proxy shows what the policy allows, and nothing to who only says so', async () => {
+  it('through oauth2-proxy shows what the policy allows, and nothing to who only says so', {
+    tags: ['again'],
+  }, async () => {
     pods.follow(GUIDE, section('### oauth2-proxy signs people in'))
     const api = pods.start(which('clusterpulse-api', 14, 'api'), IMAGE)
     await serves(api)

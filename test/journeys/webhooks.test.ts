@@ -272,7 +272,7 @@ describe.skipIf(why !== undefined)(
       expect(before).toContain('/audit/')
     })
 
-    it('goes on when somebody takes its CA out of the configuration', async () => {
+    it('goes on when somebody takes its CA out of the configuration', { tags: ['long'] }, async () => {
       const [, kubectl] = both()
       const patch = '[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":""}]'
       const bundle = () =>

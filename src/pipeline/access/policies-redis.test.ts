@@ -577,7 +577,7 @@ describe.skipIf(redisMissing)(`policies in a real Redis${redisMissing ? ` (skipp
     })
   })
 
-  it('are five thousand within seconds: written, read, one changed, and compared', async () => {
+  it('are five thousand within seconds: written, read, one changed, and compared', { tags: ['long'] }, async () => {
     const manager = await open()
     const documents = Array.from({ length: 5_000 }, (_, i) =>
       aDocument(`p${i}`, { users: [`u${i}`, `v${i % 100}`], groups: [`g${i % 50}`] }),

@@ -119,7 +119,7 @@ describe.skipIf(redisMissing)(`a manager over Redis${redisMissing ? ` (skipped: 
     expect(actions.filter((action) => action !== 'compiled')).toEqual(['expired', 'deleted'])
   })
 
-  it(`writes ${MANY} policies at the start at once, and their status soon after`, async () => {
+  it(`writes ${MANY} policies at the start at once, and their status soon after`, { tags: ['long'] }, async () => {
     hub = await anEmbeddedHub()
     opened.push(async () => hub[Symbol.asyncDispose]())
     for (let i = 0; i < MANY; i++)

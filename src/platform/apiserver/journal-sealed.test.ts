@@ -177,7 +177,7 @@ describe('stored objects that are sealed', () => {
     }
   })
 
-  it('are sealed anew however many they are', async () => {
+  it('are sealed anew however many they are', { tags: ['long'] }, async () => {
     const [dir, key, filler] = [aDirectory(), aKey(), 'x'.repeat(2 ** 20)]
     {
       await using storage = await journalStorage({ dir })

@@ -152,7 +152,9 @@ describe('bad frames', () => {
     expect(waits.slice(0, 4)).toEqual([0, 0, 0, 1_000])
   })
 
-  it('do no harm: 100 000 of them, no exception, no growth', async () => {
+  it('do no harm: 20 000 of them, no exception, no growth', () => harmless(20_000))
+  it('do no harm: 100 000 of them, no exception, no growth', { tags: ['long'] }, () => harmless(100_000))
+  const harmless = async (all: number) => {
     const pick = numbers(7)
     let session = openSession()
     const feed = async (count: number) => {
@@ -164,11 +166,11 @@ describe('bad frames', () => {
         if (n % 100 === 0) await turn() // as between messages of a socket: buffers are given back then
       }
     }
-    await feed(50_000)
+    await feed(all / 2)
     const before = process.memoryUsage().rss
-    await feed(50_000)
+    await feed(all / 2)
     expect((process.memoryUsage().rss - before) / 2 ** 20).toBeLessThan(64)
-  })
+  }
 
   it('leave other streams as they are, over the wire', async () => {
     await using hub = await aHub()

@@ -106,7 +106,9 @@ describe('a large answer', () => {
     for (const socket of readers) expect((await textOf(socket).catch(() => '')).length).toBeLessThan(20e6)
   })
 
-  it('is refused with 429 to who waits for many already, and made for others and after who went away', async () => {
+  it('is refused with 429 to who waits for many already, and made for others and after who went away', {
+    tags: ['long'],
+  }, async () => {
     const [token, other] = [await admin({ user_id: 'many' }), await admin({ user_id: 'other' })]
     const slow = await Promise.all(Array.from({ length: 2 }, () => askedRaw(token)))
     await systemClock.sleep(500 * slowness)

@@ -80,7 +80,9 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('many rows in PostgreS
     await sink[Symbol.asyncDispose]()
   })
 
-  it('gets through to a database that takes so long for 1000 rows that their statement is ended', async () => {
+  it('gets through to a database that takes so long for 1000 rows that their statement is ended', {
+    tags: ['long'],
+  }, async () => {
     const place = await aPlace(server)
     const sink = closed(place.sink('west', { spec: { options: { statement_timeout: '2s' } } }))
     await sink.deliver(deliveryOf(west, at(1), []), signal)

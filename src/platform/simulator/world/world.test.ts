@@ -113,7 +113,7 @@ describe('a living world', () => {
     )
   })
 
-  it('is the same after an hour, however often one looked', async () => {
+  it('is the same after an hour, however often one looked', { tags: ['long'] }, async () => {
     const runs = await Promise.all(
       [1000, 7000].map(async (stride) => {
         const { world, sink, clock } = await aWorld(living[2]!, 3)
@@ -152,7 +152,7 @@ describe('a living world', () => {
     expect(longest).toBeLessThan(15)
   })
 
-  it('keeps its size over six hours: nothing piles up, nothing stays broken', () => {
+  it('keeps its size over six hours: nothing piles up, nothing stays broken', { tags: ['long'] }, () => {
     const clock = new ManualClock()
     const templates = new TemplateCatalogue()
     const worlds = living.map((scenario) => buildWorld(scenario, { seed: 2, now: clock.now(), templates }))
