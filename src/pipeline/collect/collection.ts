@@ -27,8 +27,8 @@ export class Collection {
   #failed: Promise<void> = Promise.resolve()
   #onFailed: () => void = () => undefined
   #told: Pick<Said, 'parts' | 'tables'> = NOTHING_TOLD
-  /** something was taken since the last result */
-  hasMoved = false
+  #taken = 0
+  #resultOf = 0
 
   /** @param isKept it outlives what its reads give once: one that failed keeps none of the others from being taken */
   constructor(collector: Collector, context: Omit<FoldContext, 'now'>, clock: Clock, isKept = false) {
@@ -38,6 +38,16 @@ export class Collection {
     this.#startedAt = clock.now()
     this.begin()
     this.#fold = this.#try(undefined, () => collector.open({ ...context, now: this.#startedAt }))
+  }
+
+  /** How much was taken so far: what is made of it later may say something else. */
+  get taken(): number {
+    return this.#taken
+  }
+
+  /** something was taken since the last result */
+  get hasMoved(): boolean {
+    return this.#taken !== this.#resultOf
   }
 
   /** rows so far */
@@ -65,7 +75,7 @@ export class Collection {
   take(read: Read, event: ReadEvent): boolean {
     if (event.type === 'reset' && event.namespace === undefined) this.#errors.delete(read)
     if (this.#isKept ? this.#errors.has(read) : this.hasFailed) return false
-    this.hasMoved = true
+    this.#taken++
     return this.#try(read, () => this.#fold?.take(read, event)) ?? false
   }
 
@@ -77,7 +87,7 @@ export class Collection {
   result(now: number, since = this.#startedAt): Said {
     const { types, name, rows } = this.collector
     const durationMs = () => Math.max(0, Math.round(this.#clock.now() - since))
-    this.hasMoved = false
+    this.#resultOf = this.#taken
     const [failure] = this.#errors.values()
     if (failure !== undefined) return this.#nothing(failure, durationMs())
     let found: ReturnType<Fold['parts']> | undefined

@@ -26,6 +26,16 @@ afterEach(async () => {
   for (const one of closing.splice(0).reverse()) await one[Symbol.asyncDispose]()
 })
 
+/** What a test holds up until it resolves it, or is over. */
+function aGate() {
+  let resolve = () => {}
+  const promise = new Promise<void>((open) => {
+    resolve = open
+  })
+  closing.push({ [Symbol.asyncDispose]: async () => resolve() })
+  return { promise, resolve }
+}
+
 /** Where batches go: the state a hub would make of them. */
 class Hub {
   readonly steps: Batch[] = []
@@ -188,6 +198,30 @@ describe('what is followed', () => {
       ...tables.map(({ source }) => source),
     ])
     expect(new Set(told)).toEqual(new Set(['node', 'podSummary', 'pods']))
+  })
+
+  it('is in a round as the last step said it, however long the round waits for something else', async () => {
+    const { kube, put } = await served()
+    await put(aNode('n1'))
+    await put(aPod('a'))
+    let waits: Promise<void> | undefined
+    const version = async (signal?: AbortSignal) => {
+      await waits
+      return kube.version(signal)
+    }
+    const { hub, round } = aReader({ ...kube, version } as unknown as KubeClient)
+    await round()
+    const { promise, resolve } = aGate()
+    waits = promise
+    const going = round()
+    await settled()
+    await put(aPod('b'))
+    await until(() => hub.rowsOf('pods')?.size === 2)
+    resolve()
+    const { tables } = await going
+    const pods = tables?.find(({ source }) => source === 'pods')
+    expect(pods?.outcome === 'complete' && pods.rows.size).toBe(2)
+    expect(hub.rowsOf('pods')?.size).toBe(2)
   })
 
   it('is no step where nothing of it is kept', async () => {
@@ -443,6 +477,51 @@ describe('a watch that is no good', () => {
     expect(world.lists.filter((plural) => plural === 'pods').length).toBeLessThanOrEqual(11)
     expect(world.lists.filter((plural) => plural === 'pods').length).toBeGreaterThanOrEqual(8)
     expect(parts).toContain('namespace')
+  })
+
+  it('whose version is gone while a round is made: half of the list that is read anew is told by nobody', async () => {
+    const time = new VirtualTime(1_000_000)
+    const pods = Array.from({ length: 6 }, (_, i) => aPod(`p${i}`))
+    let page: Promise<void> | undefined
+    const world = counted(
+      fakeCluster({
+        objects: { nodes: [aNode('n1')], pods, namespaces: [], deployments: [] },
+        onPage: (plural, at) => (plural === 'pods' && at === 1 ? page : undefined),
+      }),
+    )
+    let isAway = false
+    const end = aGate()
+    world.spoil = async (plural, { signal, onOpen, onTrouble, pause }) => {
+      onOpen?.()
+      if (plural !== 'pods') return time.sleep(1e9, signal)
+      while (!isAway) await time.sleep(1000, signal)
+      onTrouble?.(new KubeError('unreachable', 'nobody answers'))
+      await pause?.(1e9, signal)
+      // Taken again, and ended soon: by a server whose cache is younger.
+      onOpen?.()
+      await end.promise
+      throw new KubeError('expired', 'too old')
+    }
+    let waits: Promise<void> | undefined
+    const kube = { ...world.kube, version: () => Promise.resolve(waits).then(() => world.kube.version()) }
+    const { hub, round } = aReader(kube as KubeClient, { clock: time })
+    await round()
+    expect(hub.rowsOf('pods')?.size).toBe(6)
+    isAway = true
+    await time.advance(70_000, settled)
+    const [page1, version] = [aGate(), aGate()]
+    ;[page, waits] = [page1.promise, version.promise]
+    const going = round()
+    await settled()
+    end.resolve()
+    await time.advance(10, settled)
+    expect(world.lists.filter((plural) => plural === 'pods')).toHaveLength(2)
+    version.resolve()
+    expect((await going).parts.map(({ type }) => type)).toContain('namespace')
+    expect([hub.rowsOf('pods')?.size, hub.node('n1')?.pods?.total]).toEqual([6, 6])
+    page1.resolve()
+    await time.advance(1000, settled)
+    expect([hub.rowsOf('pods')?.size, hub.node('n1')?.pods?.total]).toEqual([6, 6])
   })
 
   it('because the cluster is away for a minute: nothing begins anew, and nothing is listed when it is back', async () => {

@@ -104,9 +104,12 @@ export class Mirror {
     )
   }
 
-  /** What it would say is of a time before: it is left out, and what is known keeps its age. */
-  isStale({ reads }: Collector): boolean {
-    return reads.some((read) => this.#followings.get(read)?.isStale)
+  /** What it would say is of a time before, or half of a list that is read anew: it is left out, and what is known keeps its age. */
+  isStale(collector: Collector): boolean {
+    const hasFailed = this.#collections.get(collector)?.hasFailed === true
+    return collector.reads.some(
+      (read) => this.#followings.get(read)?.isStale || (this.#listing.has(read) && !hasFailed),
+    )
   }
 
   /** No step is made until `release`: a round is being handed in, and nothing of it may come after what is newer. */

@@ -95,11 +95,14 @@ async function collectAll(options: RoundOptions, now: number, end: AbortControll
     ? mirror.read(options.collectors, reading)
     : readFor(collections, reading)
   let failure: Batch['failure']
+  /** how much was taken when it was said: a step that was made since may have said more */
+  const takenBy = new Map<Collection, number>()
   const firstSaid = await Promise.all(
     collections.map(async (one): Promise<Said> => {
       const { name, critical, reads, rows } = one.collector
       // The first read without which nothing is told ends the wait for the others.
       await Promise.race([one.failed, Promise.all(reads.map((read) => made.get(read)))])
+      takenBy.set(one, one.taken)
       if (mirror?.isStale(one.collector)) return { parts: [], tables: [] }
       const said = one.result(now, now)
       const { error } = said
@@ -122,9 +125,8 @@ async function collectAll(options: RoundOptions, now: number, end: AbortControll
   mirror?.hold()
   const results = collections.map((one, i): Said => {
     const said = firstSaid[i] ?? { parts: [], tables: [] }
-    const latest =
-      mirror && one.hasMoved && said.error === undefined && !mirror.isStale(one.collector) ? one.result(now, now) : said
-    return latest
+    const isOld = one.taken !== takenBy.get(one) && said.error === undefined
+    return mirror && isOld && !mirror.isStale(one.collector) ? one.result(now, now) : said
   })
   const tables = results.flatMap((one) => one.tables)
   return {

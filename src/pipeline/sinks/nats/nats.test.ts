@@ -250,6 +250,45 @@ describe.each(natsPrograms)('a sink in $name', { timeout: 3 * SLOW_MS }, (progra
     expect(await kept(nats.url, place.stream)).toEqual([])
     await deliver(sink, 2, rowsTo(3))
     expect(await rowsIn(nats.url, place.stream, west)).toHaveLength(3)
+    // Raised as the sentence says.
+    const [, parts] = /--max-msgs-per-subject=(\d+)/.exec(refused.message) ?? []
+    await managed(nats.url, (manager) => manager.streams.update(place.stream, { max_msgs_per_subject: Number(parts) }))
+    await deliver(sink, 3, fiveMegabytes())
+    expect(texts(await rowsIn(nats.url, place.stream, west))).toEqual(texts(fiveMegabytes()))
+  })
+
+  test('writes nothing into a stream whose bytes cannot hold it and that lets go of what others have, until it may be larger', async () => {
+    const place = aPlace()
+    const limits = { name: place.stream, subjects: [`${place.prefix}.>`], max_bytes: 2_000_000, discard: 'old' }
+    await make(limits as Partial<StreamConfig> & { name: string })
+    const sink = await opened(declared(nats.url, place))
+    const east = writingOf('east')
+    await sink.deliver(deliveryOf(east, at(1), rowsTo(20)), never)
+    await deliver(sink, 1, rowsTo(20))
+    const refused = await failure(deliver(sink, 2, fiveMegabytes()))
+    expect(refused).toMatchObject({ errorClass: 'terminal', message: expect.stringContaining('has room for 2000000') })
+    const [, bytes] = /--max-bytes=(\d+)/.exec(refused.message) ?? []
+    expect(texts(await rowsIn(nats.url, place.stream, west))).toEqual(texts(rowsTo(20)))
+    expect(texts(await rowsIn(nats.url, place.stream, east))).toEqual(texts(rowsTo(20)))
+    await managed(nats.url, (manager) => manager.streams.update(place.stream, { max_bytes: Number(bytes) }))
+    await deliver(sink, 2, fiveMegabytes())
+    expect(texts(await rowsIn(nats.url, place.stream, west))).toEqual(texts(fiveMegabytes()))
+    expect(texts(await rowsIn(nats.url, place.stream, east))).toEqual(texts(rowsTo(20)))
+  })
+
+  test('finds at its look that a stream let go of the first parts, and writes all again', async () => {
+    const place = aPlace()
+    await make({ name: place.stream, subjects: [`${place.prefix}.>`] })
+    const sink = await opened(declared(nats.url, place))
+    await deliver(sink, 1, fiveMegabytes())
+    const look = () => deliver(sink, 1, fiveMegabytes(), { isLook: true })
+    expect(await look()).toMatchObject({ written: 0 })
+    const whole = (await kept(nats.url, place.stream)).length
+    await managed(nats.url, (manager) => manager.streams.purge(place.stream, { keep: 1 }))
+    expect(await rowsIn(nats.url, place.stream, west)).toEqual([])
+    expect(await look()).toMatchObject({ written: whole })
+    expect(texts(await rowsIn(nats.url, place.stream, west))).toEqual(texts(fiveMegabytes()))
+    expect(await look()).toMatchObject({ written: 0 })
   })
 
   test('says that a stream is full, and delivers when there is room', async () => {

@@ -25,6 +25,17 @@ import { type NatsSession, openSession } from './session.ts'
 /** Others who write on the same subject at the same time are waited for so often. */
 const RACES = 5
 
+/** Beside subject, headers and content: what a stream stores of each message, at most. */
+const AROUND_STORED_BYTES = 512
+
+/** Bytes that messages take in a stream, rather more than less. */
+function bytesOf(subject: string, messages: Iterable<EventMessage>): number {
+  let sum = 0
+  for (const { headers, body } of messages)
+    sum += Buffer.byteLength(subject + JSON.stringify(headers) + body) + AROUND_STORED_BYTES
+  return sum
+}
+
 /** What is last on a subject. */
 interface Last {
   /** in the stream; 0: nothing is on it */
@@ -62,7 +73,10 @@ class NatsSink implements Sink {
           ]),
     ]
     try {
-      const session = await this.#call(signal, async (one) => one)
+      const session = await this.#call(signal, async (one) => {
+        await one.look()
+        return one
+      })
       return {
         verified: true,
         message: `${name} is reached, and the stream ${stream} takes ${filter} in messages of up to ${session.maxBytes} bytes`,
@@ -136,30 +150,38 @@ class NatsSink implements Sink {
     if (known && !isLook) return known
     if (!this.#plan.isOwnSubject) return NOTHING
     const last = await this.#read(session, writing)
-    return known && known.sequence === last.sequence ? known : last
+    return known && known.sequence === last.sequence && last.held?.isWhole !== false ? known : last
   }
 
-  async #read({ manager }: NatsSession, writing: Writing): Promise<Last> {
+  async #read(session: NatsSession, writing: Writing): Promise<Last> {
     const { stream, subjectOf } = this.#plan
-    const message = await manager.streams.getMessage(stream, { last_by_subj: subjectOf(writing) })
+    const subject = subjectOf(writing)
+    const message = await session.manager.streams.getMessage(stream, { last_by_subj: subject })
     if (!message) return NOTHING
     const facts = eventFacts((name) => message.header.get(name))
     if (!facts || keyOf(facts.writing) !== keyOf(writing)) return { sequence: message.seq }
     const { part, position, checksum, complete, writer } = facts
-    // Parts are published in order, each behind the one before: where the last one is there, all are.
-    return {
-      sequence: message.seq,
-      held: { position, checksum, complete, writer, isWhole: part.index === part.total },
-    }
+    // Parts are published in order, each behind the one before: where the last one is there, all were.
+    const isWhole = part.index === part.total && (await this.#hasLast(session, subject, part.total))
+    return { sequence: message.seq, held: { position, checksum, complete, writer, isWhole } }
+  }
+
+  /** Whether the stream still has so many messages of a subject: it lets go of the oldest first. */
+  async #hasLast({ manager }: NatsSession, subject: string, count: number): Promise<boolean> {
+    if (count <= 1) return true
+    const { state } = await manager.streams.info(this.#plan.stream, { subjects_filter: subject })
+    return (state.subjects?.[subject] ?? 0) >= count
   }
 
   async #publish(session: NatsSession, delivery: Delivery, after: number, signal: AbortSignal) {
     const { writer } = this.#context
     const subject = this.#plan.subjectOf(delivery.writing)
+    const messages = () => eventMessages({ delivery, writer, maxBytes: session.maxBytes })
     let [sequence, written, bytes] = [after, 0, 0]
-    for (const message of eventMessages({ delivery, writer, maxBytes: session.maxBytes })) {
+    for (const message of messages()) {
       signal.throwIfAborted()
-      this.#checkRoom(session, message)
+      if (message.part.index === 1)
+        await this.#checkRoom(session, message.part.total, () => bytesOf(subject, messages()))
       const own = headers()
       for (const [name, value] of Object.entries(message.headers)) own.set(name, value)
       const put = (msgID: string) =>
@@ -191,12 +213,23 @@ class NatsSink implements Sink {
     return `${keyOf(writing)}:${checksum}:${place}:${part.index}/${part.total}`
   }
 
-  #checkRoom({ stream: { kept } }: NatsSession, { part }: EventMessage): void {
-    if (kept === undefined || part.total <= kept.messages) return
-    throw new SinkError(
-      'terminal',
-      `the stream ${this.#plan.stream} keeps ${kept.words}, and this inventory takes ${part.total}: let it keep more (nats stream edit ${this.#plan.stream} --${kept.option}=${part.total}), or let NATS take larger messages (max_payload)`,
-    )
+  /** A stream that cannot hold all of a snapshot would let go of its first part for the last one, and of what others have there. */
+  async #checkRoom(session: NatsSession, parts: number, bytes: () => number): Promise<void> {
+    if (this.#lackOfRoom(session, parts, bytes) === undefined) return
+    // Whoever gave it more tells nobody here.
+    await session.look()
+    const lack = this.#lackOfRoom(session, parts, bytes)
+    if (lack !== undefined) throw new SinkError('terminal', lack)
+  }
+
+  #lackOfRoom({ stream: { kept, roomBytes } }: NatsSession, parts: number, bytes: () => number): string | undefined {
+    const { stream } = this.#plan
+    if (kept !== undefined && parts > kept.messages)
+      return `the stream ${stream} keeps ${kept.words}, and this inventory takes ${parts}: let it keep more (nats stream edit ${stream} --${kept.option}=${parts}), or let NATS take larger messages (max_payload)`
+    if (roomBytes === undefined) return undefined
+    const taken = bytes()
+    if (taken <= roomBytes) return undefined
+    return `the stream ${stream} has room for ${roomBytes} bytes of all subjects and lets go of the oldest, and this inventory alone takes about ${taken}: give it room for the others, too (nats stream edit ${stream} --max-bytes=${2 * taken} or more)`
   }
 
   /** @throws SinkError; where the signal ends it, its reason */

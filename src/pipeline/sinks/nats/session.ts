@@ -13,7 +13,10 @@ export interface NatsSession {
   readonly connection: NatsConnection
   readonly client: JetStreamClient
   readonly manager: JetStreamManager
+  /** as it was looked at last */
   readonly stream: StreamFacts
+  /** Looks at the stream again: its limits may be others now. @throws SinkError, or what the library says */
+  look(): Promise<void>
   /** bytes of a message with its headers that server and stream take */
   readonly maxBytes: number
 }
@@ -23,13 +26,23 @@ export async function openSession(plan: NatsPlan, guard: OutboundGuard, signal: 
   const connection = await firstOf(plan, guard, signal)
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: NATS_ANSWERS_WITHIN_MS })
-    const stream = await streamFacts(manager, plan)
-    const said: unknown = connection.info?.max_payload // by the server, which may say anything
-    const maxBytes = Math.min(
-      typeof said === 'number' && said > 0 ? said : USUAL_MAX_BYTES,
-      stream.maxMessageBytes ?? Number.POSITIVE_INFINITY,
-    )
-    return { connection, client: jetstream(connection), manager, stream, maxBytes }
+    let stream = await streamFacts(manager, plan)
+    return {
+      ...{ connection, client: jetstream(connection), manager },
+      get stream() {
+        return stream
+      },
+      async look() {
+        stream = await streamFacts(manager, plan)
+      },
+      get maxBytes() {
+        const said: unknown = connection.info?.max_payload // by the server, which may say anything
+        return Math.min(
+          typeof said === 'number' && said > 0 ? said : USUAL_MAX_BYTES,
+          stream.maxMessageBytes ?? Number.POSITIVE_INFINITY,
+        )
+      },
+    }
   } catch (error) {
     await connection.close()
     throw error

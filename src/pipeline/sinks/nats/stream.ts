@@ -18,6 +18,8 @@ export interface StreamFacts {
   readonly maxMessageBytes?: number
   /** messages of one inventory it keeps, where it has a bound that lets go of the oldest */
   readonly kept?: { readonly messages: number; readonly words: string; readonly option: string }
+  /** bytes of all subjects it keeps, where it lets go of the oldest beyond them */
+  readonly roomBytes?: number
   /** what consumers should know of it, a sentence each */
   readonly warnings: readonly string[]
 }
@@ -141,6 +143,7 @@ function factsOf(config: StreamConfig): StreamFacts {
   return {
     warnings,
     ...(bytes > 0 && { maxMessageBytes: bytes }),
+    ...(letsGo && room > 0 && { roomBytes: room }),
     ...(isOfAll
       ? { kept: { messages: all, words: `${all} messages of all subjects`, option: 'max-msgs' } }
       : kept > 0 && {
