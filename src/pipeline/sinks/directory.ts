@@ -49,6 +49,7 @@ export class DirectorySink implements Sink {
     if (plan.kind === 'none') return plan.receipt
     let written = 0
     let bytes = 0
+    if (plan.ahead) await this.#write(plan.ahead.path, plan.ahead.text)
     for (const { path, text } of everyFile(plan)) {
       signal.throwIfAborted()
       if ((await this.#tree.read(path, Number.MAX_SAFE_INTEGER, signal)) === text) continue

@@ -33,6 +33,8 @@ export type DocumentPlan =
       /** each file once, and the same ones whenever they are asked for; the manifest is not among them */
       files(): Iterable<DocumentFile>
       readonly manifest: DocumentFile
+      /** The former manifest, which names the new files besides: written ahead of them, so that none is forgotten where that is as far as it comes. */
+      readonly ahead?: DocumentFile
       /** owned until now, and no more */
       readonly removed: readonly string[]
       /** as those of a Receipt */
@@ -47,6 +49,8 @@ export interface PlanOptions {
   readonly writer: string
   readonly tree: DocumentTree
   readonly held: HeldPositions
+  /** a plan is carried out as a whole or not at all, as by a commit; default: file by file */
+  readonly isAtomic?: boolean
 }
 
 /**
@@ -59,7 +63,7 @@ export async function planDocuments(
   options: PlanOptions,
   signal: AbortSignal,
 ): Promise<DocumentPlan> {
-  const { layout, writer, tree, held } = options
+  const { layout, writer, tree, held, isAtomic = false } = options
   const { writing } = delivery
   const path = ownManifestPath(layout, writing)
   const former = await readManifest(path, writing, tree, signal)
@@ -94,16 +98,19 @@ export async function planDocuments(
       'terminal',
       `${list} is the name of a list of files, which is kept beside documents: let no path template end in .manifest`,
     )
-  const owned = new Set(former?.paths)
+  const leftover = former?.leftover ?? []
+  const owned = new Set([...(former?.paths ?? []), ...leftover])
   const current = placesOf([...paths, path])
   const isPruned = prunes(layout, isTree)
   const goes = goesFrom(paths, complete && isPruned)
-  const gone = [...owned].filter((one) => !current.has(one) && !isListPath(one))
-  const there = await tree.existing([...current, ...gone.filter(goes)], signal)
+  const isGone = (one: string) => !current.has(one) && !isListPath(one)
+  const gone = former?.paths.filter(isGone) ?? []
+  const going = [...gone.filter(goes), ...leftover.filter(isGone)]
+  const there = await tree.existing([...current, ...going], signal)
   const added = paths.filter((one) => !owned.has(one) && there.has(one))
   refuseObjectsOfOthers([...current], writing, there)
   await refuseListedByOthers(added, path, writing, tree, signal)
-  const removed = ofWriting(gone.filter(goes), writing, there)
+  const removed = ofWriting(going, writing, there)
   const kept = gone.filter((one) => !goes(one))
   const keptCount = complete ? 0 : isTree && isPruned ? kept.length : keptRows
   const { exportedAt } = head
@@ -114,7 +121,10 @@ export async function planDocuments(
       ? former
       : { writing, position, generation, exportedAt, complete, checksum, layout: fingerprint, writer, partTotal }),
     paths: [...paths, ...kept].sort(),
+    ...(!isAtomic && !isSame && removed.length > 0 && { leftover: removed.toSorted() }),
   }
+  const fresh = former && !isAtomic ? paths.filter((one) => !owned.has(one)) : []
+  const ahead = former && { ...former, leftover: [...leftover, ...fresh].sort() }
   return {
     kind: 'write',
     isSame,
@@ -124,6 +134,7 @@ export async function planDocuments(
     there,
     files,
     manifest: { path, text: manifestText(manifest) },
+    ...(ahead && fresh.length > 0 && { ahead: { path, text: manifestText(ahead) } }),
     removed,
     ...(replaced !== undefined && { replaced }),
     ...(keptCount > 0 && { kept: keptCount }),
@@ -150,7 +161,7 @@ export async function planRemoval(
   const manifest = parseManifest((await tree.read(path, MAX_MANIFEST_BYTES, signal)) ?? '')
   if (!manifest || !isSameWriting(manifest.writing, writing)) return []
   if (comparePositions(manifest.position, position) > 0) return []
-  const files = manifest.paths.filter((one) => !isListPath(one))
+  const files = [...manifest.paths, ...(manifest.leftover ?? [])].filter((one) => !isListPath(one))
   return [...ofWriting(files, writing, await tree.existing(files, signal)), path]
 }
 

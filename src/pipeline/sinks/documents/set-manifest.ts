@@ -24,11 +24,13 @@ export interface SetManifest {
   readonly partTotal: number
   /** every file of the inventory, in ascending order */
   readonly paths: readonly string[]
+  /** Files of this inventory that belong to no set: written ahead of the next list, or to be deleted after this one. They may be there still. */
+  readonly leftover?: readonly string[]
 }
 
 /** @throws SinkError terminal, where it would be more than is read */
 export function manifestText({ writing, position, ...rest }: SetManifest): string {
-  const { generation, exportedAt, complete, checksum, layout, writer, partTotal, paths } = rest
+  const { generation, exportedAt, complete, checksum, layout, writer, partTotal, paths, leftover = [] } = rest
   const body = {
     kind: KIND,
     schemaVersion: KOLLECT_API_VERSION,
@@ -47,6 +49,7 @@ export function manifestText({ writing, position, ...rest }: SetManifest): strin
     layout,
     writer,
     paths,
+    ...(leftover.length > 0 && { leftover }),
   }
   const text = `${JSON.stringify(body, null, 2)}\n`
   if (Buffer.byteLength(text) <= MAX_MANIFEST_BYTES && isModest(text)) return text
@@ -60,13 +63,13 @@ export function manifestText({ writing, position, ...rest }: SetManifest): strin
 export function parseManifest(text: string): SetManifest | undefined {
   const body = jsonOf(text)
   if (body?.kind !== KIND) return undefined
-  const { cluster, namespace, name, generation, partTotal, exportedAt, complete, checksum, layout, writer, paths } =
-    body
+  const { cluster, namespace, name, generation, partTotal, exportedAt, complete, checksum, layout, writer } = body
+  const [paths, leftover] = [pathsOf(body.paths), pathsOf(body.leftover ?? [])]
   const epoch = wholeNumber(body.epoch)
   const sequence = wholeNumber(body.sequence)
   const texts = [cluster, namespace, name, exportedAt, checksum, layout, writer]
   if (!texts.every((one) => typeof one === 'string') || epoch === undefined || sequence === undefined) return undefined
-  if (!Array.isArray(paths) || !paths.every((path) => typeof path === 'string' && isInside(path))) return undefined
+  if (!paths || !leftover) return undefined
   return {
     writing: { cluster: cluster as string, namespace: namespace as string, inventory: name as string },
     position: { epoch, sequence },
@@ -77,9 +80,13 @@ export function parseManifest(text: string): SetManifest | undefined {
     layout: layout as string,
     writer: writer as string,
     partTotal: Number(partTotal) || 1,
-    paths: paths as string[],
+    paths,
+    ...(leftover.length > 0 && { leftover }),
   }
 }
+
+const pathsOf = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) && value.every((path) => typeof path === 'string' && isInside(path)) ? value : undefined
 
 /** Whoever may write to the sink may have written the list: it leads nowhere else. */
 const isInside = (path: string): boolean =>

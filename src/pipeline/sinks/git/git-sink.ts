@@ -180,7 +180,7 @@ export class GitSink implements Sink {
 
   async #delivered(delivery: Delivery, tree: GitTree, signal: AbortSignal): Promise<Decision> {
     const { writing, position } = delivery
-    const options = { layout: this.#layout, writer: this.#context.writer, tree, held: this.#held }
+    const options = { layout: this.#layout, writer: this.#context.writer, tree, held: this.#held, isAtomic: true }
     const plan = await planDocuments(delivery, options, signal)
     if (plan.kind === 'none') return plan
     const there = await tree.files([...plan.paths, ...plan.removed, plan.manifest.path], signal)

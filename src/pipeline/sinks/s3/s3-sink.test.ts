@@ -97,6 +97,36 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
     },
   })
 
+  it('leaves no object that no manifest names, wherever it was stopped', async () => {
+    const url = place()
+    const deliver = async (sequence: number, rows: number, within?: number) => {
+      const stop = new AbortController()
+      let requests = 0
+      // Before each request the address is judged: so many are let through.
+      const guard = new OutboundGuard({ use: 'sink', allowLoopback: true, allowPrivate: true })
+      const check = guard.check.bind(guard)
+      guard.check = (host) => {
+        if (within !== undefined && ++requests > within) stop.abort(new Error('killed'))
+        check(host)
+      }
+      const sink = await opened(url, { context: { guard } })
+      const work = sink.deliver(deliveryOf(west, at(sequence), rowsTo(rows), { maxPartBytes: 8000 }), stop.signal)
+      if (within === undefined) await work
+      else await work.catch(() => undefined)
+    }
+    await deliver(1, 300)
+    let sequence = 1
+    for (let within = 2; within < 40; within += 2)
+      await deliver(++sequence, within % 4 === 0 ? 40 : 200 + within, within)
+    await deliver(++sequence, 60)
+    const list = 'clusters/west/team-a/workloads.manifest.json'
+    const { paths } = JSON.parse(await textOf(url, list)) as { paths: string[] }
+    expect(await keysUnder(url)).toEqual([...paths, list].sort())
+    const sink = await opened(url)
+    await sink.remove(west, at(++sequence), signal)
+    expect(await keysUnder(url)).toEqual([])
+  })
+
   it('has an envelope for each inventory, in parts where it is large, and a manifest that names them', async () => {
     const url = place()
     const sink = await opened(url)

@@ -83,6 +83,7 @@ export class S3Sink implements Sink {
     // Beside an incomplete one rows of before stand that are read from itself. Where the list says nothing of itself the store keeps no such words.
     const compares = delivery.complete && plan.there.get(plan.manifest.path)?.owner !== undefined
     const marks = createHash('sha256')
+    if (plan.ahead) await this.#store.write({ ...plan.ahead, contentType, owner }, signal)
     for (const { path, text: body } of isRight ? [] : filesOf(plan)) {
       const { mark } = plan.there.get(path) ?? {}
       const stays = plan.isSame && !plan.free.has(path) && (!compares || mayBe(mark, body))
