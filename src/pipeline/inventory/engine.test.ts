@@ -842,6 +842,25 @@ for (const { title, skip, open } of clusters) {
     )
 
     onEmbedded(
+      'go on as soon as somebody asks for a look at a sink, which never failed one: its limit may have been raised',
+      async () => {
+        const one = new MemoryPlace()
+        one.trouble = 'terminal'
+        const agent = await anAgent({ one })
+        await aDatabase('one')
+        await anInventory()
+        agent.rows().put([aRow('a')])
+        agent.rows().setComplete(true)
+        await expect.poll(() => stateOf('Degraded')).toBe('True/ExportTerminal')
+        await expect.poll(() => stateOf('ConnectionVerified', 'one', databaseSinks)).toBe('True/ConnectionOK')
+        one.trouble = undefined
+        await merge(databaseSinks, 'one', { metadata: { annotations: { [TEST_CONNECTION]: 'true' } } })
+        await expect.poll(() => stateOf('Synced')).toBe('True/Exported')
+      },
+      120_000,
+    )
+
+    onEmbedded(
       'show a preview of an inventory that names the sink, where there is one',
       async () => {
         const one = new MemoryPlace()

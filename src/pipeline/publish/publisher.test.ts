@@ -546,6 +546,12 @@ describe('what is published', () => {
 
   test('is no cluster whose newest read of pods failed', () =>
     dropped((one) => withTable(one, 'pods', { outcome: 'unreachable' }), 'pods'))
+  for (const kind of ['pods', 'metrics'] as const)
+    test(`are no ${kind} of a cluster whose newest round failed, whatever was read before`, () =>
+      dropped(
+        (one) => ({ ...one, heartbeats: [...one.heartbeats, { at: Date.now(), health: 'unhealthy', durationMs: 0 }] }),
+        kind,
+      ))
   test('is no cluster that nobody read of late', () =>
     dropped(
       (one) => ({ ...aCluster('west', podRows({}), Date.now() - 600_000), connection: one.connection }),

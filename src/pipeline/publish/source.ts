@@ -21,6 +21,7 @@ export function partsOf(
 ): readonly EventPart[] | undefined {
   const limitMs = Math.max(LEAST_STALE_MS, STALE_ROUNDS * (cluster.connection?.intervalMs ?? USUAL_ROUND_MS))
   const isRecent = (freshness: Freshness | null) => freshness !== null && head.at - freshness.receivedAt <= limitMs
+  if (wasUnread(cluster)) return undefined
   if (kind === 'pods') {
     const pods = cluster.tables.get('pods')
     if (pods?.outcome !== 'complete' || !isRecent(pods.freshness)) return undefined
@@ -37,6 +38,12 @@ export function partsOf(
     nodeDocuments(usage?.outcome === 'complete' ? cluster : unmeasured(cluster), node.items.values()),
     head,
   )
+}
+
+/** Whether the newest round did not read it. Where nodes may not be read no round does, and what may be is told. */
+function wasUnread({ heartbeats, parts }: ClusterState): boolean {
+  const newest = heartbeats.at(-1)
+  return newest?.health === 'unhealthy' && newest.answered !== true && parts.node?.outcome !== 'forbidden'
 }
 
 /** Without what was measured when there was somebody to measure. */

@@ -174,7 +174,7 @@ export class SinkReconciler implements Reconciler {
     const againAt = at + lookAgainMs({ family, failures, isPassing: isPassing === true }, random)
     this.#looks.set(text, { identity: sink.identity, at, failures, againAt, isAsked })
     // It works again; or somebody asks for a look, who may have mended what no look shows, such as a limit.
-    if (isVerified && ((before && before.failures > 0) || (isAsked && before?.isAsked === false)))
+    if (isVerified && ((before && before.failures > 0) || (isAsked && before?.isAsked !== true)))
       onAnswer({ family, namespace: key.namespace ?? '', name: key.name })
     if (isVerified && isAsked && object.spec.connectionTest === false) await this.#answer(key, signal)
     return {

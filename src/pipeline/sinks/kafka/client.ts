@@ -5,7 +5,7 @@ import { KafkaDialer } from './dial.ts'
 import { typeOf } from './errors.ts'
 import { partitionKey } from './key.ts'
 import type { KafkaPlan } from './plan.ts'
-import { endsOf, type TopicFacts, topicFacts } from './topic.ts'
+import { type Reach, reachOf, type TopicFacts, topicFacts } from './topic.ts'
 
 const CONNECT_TIMEOUT_MS = seconds(5)
 const REQUEST_TIMEOUT_MS = seconds(15)
@@ -32,8 +32,8 @@ export interface KafkaClient extends AsyncDisposable {
    * next one would get, and would take that for a repeat: the client is closed then.
    */
   send(record: KafkaRecord): Promise<Stored>
-  /** by partition, the offset that the next message gets; none where there is no such topic any more */
-  ends(): Promise<ReadonlyMap<number, bigint>>
+  /** by partition; none where there is no such topic any more */
+  reach(): Promise<ReadonlyMap<number, Reach>>
 }
 
 /** Where a message is in the topic. */
@@ -69,7 +69,7 @@ export async function openClient(plan: KafkaPlan, dialer: KafkaDialer): Promise<
         })
         return { partition: stored?.partition ?? 0, offset: BigInt(stored?.baseOffset ?? -1) }
       },
-      ends: () => asAdmin(kafka, (admin) => endsOf(admin, plan.topic)),
+      reach: () => asAdmin(kafka, (admin) => reachOf(admin, plan.topic)),
       async [Symbol.asyncDispose]() {
         await endWithin(producer.disconnect())
         dialer.end()

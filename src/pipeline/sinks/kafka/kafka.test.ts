@@ -229,6 +229,30 @@ describe.skipIf(kafkaMissing !== undefined)(
       expect(await look(empty, west, 5)).toMatchObject({ written: 1 })
     })
 
+    it('is written again where a look finds that the topic let go of it by age or size, and warned of', async () => {
+      const topic = aTopic()
+      const configEntries = [{ name: 'cleanup.policy', value: 'compact,delete' }]
+      await administer((admin) => admin.createTopics({ topics: [{ topic, numPartitions: 1, configEntries }] }))
+      const look = (sink: Sink, sequence: number) =>
+        sink.deliver(deliveryOf(west, at(sequence), rowsTo(3), { isLook: true }), never)
+      const sink = await opened(declared(kafka.address, topic))
+      expect((await sink.probe(never)).warnings).toEqual([expect.stringContaining('forgets messages by age or size')])
+      await sink.deliver(deliveryOf(west, at(1), rowsTo(3)), never)
+      expect(await look(sink, 2)).toMatchObject({ written: 0 })
+      await administer(async (admin) => {
+        await admin.fetchTopicOffsets(topic) // which loads what the next call needs
+        await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '-1' }] })
+      })
+      expect(await rowsIn(topic, west)).toEqual([])
+      expect(await look(sink, 3)).toMatchObject({ written: 1 })
+      expect(await look(sink, 4)).toMatchObject({ written: 0 })
+      expect(await rowsIn(topic, west)).toHaveLength(3)
+      // Who starts knows no more than that the topic forgets.
+      const next = await opened(declared(kafka.address, topic))
+      expect(await look(next, 5)).toMatchObject({ written: 1 })
+      expect(await look(next, 6)).toMatchObject({ written: 0 })
+    })
+
     it('is read by the console consumer of Kafka, headers, key and rows', async () => {
       const topic = aTopic()
       const sink = await opened(declared(kafka.address, topic))

@@ -15,11 +15,12 @@ import {
   type SinkPreview,
   type Writing,
 } from '../sink.ts'
-import { dialerOf, type KafkaClient, openClient } from './client.ts'
+import { dialerOf, type KafkaClient, openClient, type Stored } from './client.ts'
 import type { KafkaDialer } from './dial.ts'
 import { kafkaSinkError, typeOf } from './errors.ts'
 import { recordKey } from './key.ts'
 import { type KafkaPlan, kafkaPlan } from './plan.ts'
+import type { Reach } from './topic.ts'
 import { groupOf, Writers, type WritersTimes } from './writers.ts'
 
 /** A refused size is tried again after so long, ms. */
@@ -47,6 +48,8 @@ export class KafkaSink implements Sink {
   readonly #held = new Map<string, HeldSnapshot>()
   /** by partition, the offset of the last message that was written */
   readonly #written = new Map<number, bigint>()
+  /** by inventory, where the first message of its snapshot stands */
+  readonly #firsts = new Map<string, Stored>()
   /** the topic was seen to lack what was written: what an earlier start wrote is not there either */
   #hasLost = false
   readonly #inTurn = pLimit(1)
@@ -99,8 +102,14 @@ export class KafkaSink implements Sink {
 
   deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
     return this.#call(signal, async (client) => {
-      if (!delivery.isLook || !(await this.#isLost(client))) return this.#deliver(client, delivery, signal)
+      if (!delivery.isLook) return this.#deliver(client, delivery, signal)
+      const reach = await client.reach()
+      if (!this.#isLost(reach)) {
+        if (this.#isForgotten(keyOf(delivery.writing), reach)) this.#held.delete(keyOf(delivery.writing))
+        return this.#deliver(client, delivery, signal, reach)
+      }
       this.#held.clear()
+      this.#firsts.clear()
       this.#written.clear()
       this.#hasLost = true
       // The numbers of its messages went on where a new topic begins at the first.
@@ -136,13 +145,20 @@ export class KafkaSink implements Sink {
     await Promise.all([this.#close(), ...Array.from(this.#writers.values(), (one) => one[Symbol.asyncDispose]())])
   }
 
-  async #deliver(client: KafkaClient, delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+  /** @param reach of the topic, at a look */
+  async #deliver(
+    client: KafkaClient,
+    delivery: Delivery,
+    signal: AbortSignal,
+    reach: ReadonlyMap<number, Reach> = new Map(),
+  ): Promise<Receipt> {
     const key = keyOf(delivery.writing)
     this.#inventories.add(key)
     const besides = await this.#beside(key, delivery)
     if (besides) return besides
-    // The binding knows that it was taken; of an earlier start nothing is known here.
-    if (delivery.isLook && !this.#hasLost && !this.#held.has(key))
+    // The binding knows that it was taken; of an earlier start nothing is known here, but whether the topic forgets.
+    const forgets = [...reach.values()].some(({ low }) => low > 0n)
+    if (delivery.isLook && !this.#hasLost && !forgets && !this.#held.has(key))
       this.#held.set(key, heldAfter(delivery, this.#context.writer))
     const known = knownBy(this.#held.get(key), delivery, this.#context.writer)
     if (known) {
@@ -165,10 +181,15 @@ export class KafkaSink implements Sink {
   }
 
   /** Whether the topic was made anew since, or lost its end; where nothing was written yet, whether nothing ever was. */
-  async #isLost(client: KafkaClient): Promise<boolean> {
-    const ends = await client.ends()
-    if (this.#written.size === 0) return [...ends.values()].every((end) => end === 0n)
-    return [...this.#written].some(([partition, offset]) => (ends.get(partition) ?? 0n) <= offset)
+  #isLost(reach: ReadonlyMap<number, Reach>): boolean {
+    if (this.#written.size === 0) return [...reach.values()].every(({ high }) => high === 0n)
+    return [...this.#written].some(([partition, offset]) => (reach.get(partition)?.high ?? 0n) <= offset)
+  }
+
+  /** Whether the topic let go of what was written of an inventory, by age or size. */
+  #isForgotten(key: string, reach: ReadonlyMap<number, Reach>): boolean {
+    const first = this.#firsts.get(key)
+    return first !== undefined && first.offset < (reach.get(first.partition)?.low ?? 0n)
   }
 
   /** Of a delivery that is not written because somebody else writes, or that must come later than what he wrote. */
@@ -203,11 +224,14 @@ export class KafkaSink implements Sink {
 
   async #publish(client: KafkaClient, delivery: Delivery, maxBytes: number, signal: AbortSignal) {
     let [written, bytes] = [0, 0]
+    const key = keyOf(delivery.writing)
+    this.#firsts.delete(key)
     for (const message of eventMessages({ delivery, writer: this.#context.writer, maxBytes })) {
       signal.throwIfAborted()
       const { body, headers } = message
       const { partition, offset } = await client.send({ key: recordKey(delivery, message), value: body, headers })
       this.#written.set(partition, offset)
+      if (written === 0 && offset >= 0n) this.#firsts.set(key, { partition, offset })
       written++
       bytes += Buffer.byteLength(body)
     }

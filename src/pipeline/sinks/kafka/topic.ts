@@ -38,22 +38,31 @@ export async function topicFacts(admin: Admin, plan: KafkaPlan): Promise<TopicFa
       ],
     }
   const maxBytes = Number(configs.get('max.message.bytes'))
-  const isCompacted = configs.get('cleanup.policy')?.includes('compact') === true
+  const policy = configs.get('cleanup.policy') ?? ''
   return {
     maxBytes: Number.isSafeInteger(maxBytes) && maxBytes > 0 ? maxBytes : USUAL_MAX_BYTES,
-    warnings: isCompacted
-      ? []
-      : [
-          `the topic ${plan.topic} forgets messages by age or size (cleanup.policy ${configs.get('cleanup.policy')}): an inventory that stays as it is for long is in it no more; with compact the newest of each stays`,
-        ],
+    warnings:
+      policy === 'compact'
+        ? []
+        : [
+            `the topic ${plan.topic} forgets messages by age or size (cleanup.policy ${policy}): an inventory that stays as it is for long is missing there until it is written again, within minutes; with compact alone the newest of each stays`,
+          ],
   }
 }
 
-/** By partition, the offset that the next message gets; none where there is no such topic. */
-export async function endsOf(admin: Admin, topic: string): Promise<ReadonlyMap<number, bigint>> {
+/** How far a partition reaches. */
+export interface Reach {
+  /** offset of the first message that was not forgotten by age or size; 0 where none ever was */
+  readonly low: bigint
+  /** offset that the next message gets */
+  readonly high: bigint
+}
+
+/** By partition; none where there is no such topic. */
+export async function reachOf(admin: Admin, topic: string): Promise<ReadonlyMap<number, Reach>> {
   if (!(await isThere(admin, topic))) return new Map()
   const offsets = await onceKnown(() => admin.fetchTopicOffsets(topic))
-  return new Map(offsets.map(({ partition, high }) => [partition, BigInt(high)]))
+  return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]))
 }
 
 async function isThere(admin: Admin, topic: string): Promise<boolean> {
