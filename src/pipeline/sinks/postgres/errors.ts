@@ -56,7 +56,7 @@ function explained(error: unknown): readonly [SinkErrorClass, string] {
   if (UNTRUSTED.test(code))
     return [
       'terminal',
-      `the certificate of the database cannot be verified (${code}): give its CA in spec.tls.caBundle, and the name that stands in it as host`,
+      `the certificate of the database cannot be verified (${code}): give the CA that signed it in spec.tls.caBundle or spec.tls.caSecretRef, and the name that stands in it as host`,
     ]
   const text = error instanceof Error ? error.message : ''
   if (/SSL/.test(text)) return ['terminal', 'the database offers no TLS, and the connection string asks for it']

@@ -68,7 +68,13 @@ export function s3Failure(error: unknown, endpoint: string): SinkError {
   if (known.some(({ code }) => CERTIFICATE.test(String(code))))
     return new SinkError(
       'terminal',
-      'the certificate of the store is not trusted: give its CA in tls.caBundle or tls.caSecretRef',
+      'the certificate of the store is not trusted: give the CA that signed it in tls.caBundle or tls.caSecretRef',
+      { cause: error },
+    )
+  if (known.some(({ code }) => code === 'EPROTO'))
+    return new SinkError(
+      'terminal',
+      `what answers at ${endpoint} speaks no TLS: write http://, or the port at which it does`,
       { cause: error },
     )
   const code = known.map((one) => one.code).find((one) => typeof one === 'string')

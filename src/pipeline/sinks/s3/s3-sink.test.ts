@@ -251,6 +251,7 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
       [`http://127.0.0.1:${server.port}/nothing-here`, KEYS, 'terminal', 'no such bucket'],
       [place(), { ...KEYS, secretAccessKey: 'another-secret-of-mine' }, 'terminal', 'does not take the credentials'],
       [place(), { ...KEYS, accessKeyID: 'nobody-i-know' }, 'terminal', 'does not take the credentials'],
+      [place().replace('http:', 'https:'), KEYS, 'terminal', 'speaks no TLS'],
     ] as const) {
       const sink = await opened(url, { credentials })
       const failure = (await sink
