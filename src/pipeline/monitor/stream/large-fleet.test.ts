@@ -35,7 +35,9 @@ function reader(url: string) {
   }
 }
 
-it('streams of a large fleet hold nobody up, neither when they are opened nor when all of it moves', async () => {
+it('streams of a large fleet hold nobody up, neither when they are opened nor when all of it moves', {
+  tags: ['long'],
+}, async () => {
   let at = Date.now()
   const more = { refreshMs: 100, allNamespaces: true, historyMaxBytes: 2 ** 29 }
   await using served = await serving(fleet(at), more)
