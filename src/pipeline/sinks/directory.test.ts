@@ -58,6 +58,27 @@ const filesIn = async (folder: string) =>
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
     .sort()
 const yamlIn = async (folder: string, path: string) => parse(await readFile(join(folder, path), 'utf8')) as unknown
+
+it('takes away what a killed agent left of a set, and nothing that others have put there since', async () => {
+  const folder = await aFolder()
+  const sink = sinkIn(folder)
+  await sink.deliver(delivery([row('a'), row('b')]), signal)
+  const [list = ''] = (await filesIn(folder)).filter((path) => path.endsWith('.manifest.json'))
+  const before = await filesIn(folder)
+  await sink.deliver(delivery([row('c')], { writing: { ...west, inventory: 'other' } }), signal)
+  const [others = ''] = (await filesIn(folder)).filter((path) => !before.includes(path) && !path.endsWith('.json'))
+  const place = list.slice(0, list.lastIndexOf('/'))
+  const orphan = `${place}/api.part-0001-of-0002.yaml`
+  const leftover = [orphan, others]
+  await writeFile(join(folder, orphan), 'items: []\n')
+  await writeFile(
+    join(folder, list),
+    JSON.stringify({ ...JSON.parse(await readFile(join(folder, list), 'utf8')), leftover }),
+  )
+  const all = await filesIn(folder)
+  expect(await sink.deliver(delivery([row('a')]), signal)).toMatchObject({ removed: 1 })
+  expect(await filesIn(folder)).toEqual(all.filter((path) => path !== orphan))
+})
 const perResource = { layout: { mode: 'perResource' } } as const
 const MANIFEST = 'inventory/team-a/api.west.manifest.json'
 

@@ -110,7 +110,8 @@ export async function planDocuments(
   const added = paths.filter((one) => !owned.has(one) && there.has(one))
   refuseObjectsOfOthers([...current], writing, there)
   await refuseListedByOthers(added, path, writing, tree, signal)
-  const removed = ofWriting(going, writing, there)
+  const foreign = await perhapsOfOthers(leftover.filter(isGone), path, there, tree, signal)
+  const removed = ofWriting(going, writing, there).filter((one) => !foreign.has(one))
   const kept = gone.filter((one) => !goes(one))
   const keptCount = complete ? 0 : isTree && isPruned ? kept.length : keptRows
   const { exportedAt } = head
@@ -161,8 +162,11 @@ export async function planRemoval(
   const manifest = parseManifest((await tree.read(path, MAX_MANIFEST_BYTES, signal)) ?? '')
   if (!manifest || !isSameWriting(manifest.writing, writing)) return []
   if (comparePositions(manifest.position, position) > 0) return []
-  const files = [...manifest.paths, ...(manifest.leftover ?? [])].filter((one) => !isListPath(one))
-  return [...ofWriting(files, writing, await tree.existing(files, signal)), path]
+  const { leftover = [] } = manifest
+  const files = [...manifest.paths, ...leftover].filter((one) => !isListPath(one))
+  const there = await tree.existing(files, signal)
+  const foreign = await perhapsOfOthers(leftover, path, there, tree, signal)
+  return [...ofWriting(files, writing, there).filter((one) => !foreign.has(one)), path]
 }
 
 /** Whether each row has a file. Where nothing is said rows decide; no rows go the way that those before them went. */
@@ -238,6 +242,25 @@ function refuseObjectsOfOthers(paths: readonly string[], writing: Writing, there
     if (key === undefined || key === own) continue
     throw foreignFile(path, ownerOf(key) ?? { cluster: key, namespace: '', inventory: '' })
   }
+}
+
+/** Of files that are of no set any more, and of which nobody says whose they are: what others may have put there since. */
+async function perhapsOfOthers(
+  leftover: readonly string[],
+  ownList: string,
+  there: Standing,
+  tree: DocumentTree,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const unsaid = leftover.filter((one) => there.has(one) && there.get(one)?.owner === undefined)
+  if (unsaid.length === 0) return new Set()
+  const listed = new Set<string>()
+  let hasLists = false
+  for await (const [list, text] of tree.manifests(MAX_MANIFEST_BYTES, signal)) {
+    hasLists = true
+    if (list !== ownList) for (const one of parseManifest(text)?.paths ?? []) listed.add(one)
+  }
+  return new Set(unsaid.filter((one) => !hasLists || listed.has(one)))
 }
 
 /** Those that are there and are nobody else's. */

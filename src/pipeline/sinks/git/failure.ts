@@ -114,7 +114,8 @@ const CAUSES: readonly Cause[] = [
   {
     is: /certificate/i,
     errorClass: 'terminal',
-    sentence: 'the certificate of the server is not trusted: give the CA that signed it in tls.caBundle or tls.caSecretRef',
+    sentence:
+      'the certificate of the server is not trusted: give the CA that signed it in tls.caBundle or tls.caSecretRef',
   },
   {
     is: /Could not resolve host(name)?|Name or service not known|Temporary failure in name resolution/,

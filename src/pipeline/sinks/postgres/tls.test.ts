@@ -57,7 +57,9 @@ describe.skipIf(postgresMissing !== undefined)(onPostgres('a sink in PostgreSQL 
   it.each(['verify-full', 'verify-ca', ''])('refuses another CA with sslmode %j, and says why', async (mode) => {
     const { verified: isVerified, message } = await looked(mode, other)
     expect(isVerified).toBe(false)
-    expect(message).toMatch(/^the certificate of the database cannot be verified \(.+\): give the CA that signed it in spec\.tls/)
+    expect(message).toMatch(
+      /^the certificate of the database cannot be verified \(.+\): give the CA that signed it in spec\.tls/,
+    )
   })
 
   it('refuses a CA that the system does not know where none is given', async () =>
