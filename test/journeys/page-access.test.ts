@@ -454,7 +454,7 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await heading(page, 'lab')
     })
 
-    it('comes back to the own eyes by itself when the time is over', { tags: ['long'] }, async () => {
+    it('comes back to the own eyes by itself when the time is over, and says so', { tags: ['long'] }, async () => {
       const page = await visit('/access/seen?user=alice&groups=developers')
       await page.getByRole('button', { name: 'View as alice' }).click()
       const banner = page.getByRole('complementary', { name: 'Looking through other eyes' })
@@ -463,7 +463,12 @@ describe.skipIf(noBrowser !== undefined)(suite, () => {
       await page.goto(base)
       await banner.getByText(/0:[01]\d left/).waitFor()
       await banner.waitFor({ state: 'detached' })
+      const ended = page.getByRole('complementary', { name: 'Your own eyes' })
+      await ended.getByText('no longer through those of alice').waitFor()
       await expect.poll(() => rowNames(page), patient).toHaveLength(6)
+      await page.reload()
+      await ended.getByRole('button', { name: 'Dismiss' }).click()
+      await ended.waitFor({ state: 'detached' })
     })
 
     it('reads the policies again while they are shown', async () => {
