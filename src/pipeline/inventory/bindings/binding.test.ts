@@ -473,6 +473,23 @@ describe('bindings of an inventory', () => {
     expect(completes(world.places.two)).toEqual([true, false, false, false])
   })
 
+  it('say that the sink does not keep what it takes, from the second look in a row that finds it gone', async () => {
+    const world = new World()
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one', { pace: { windowMs: 0, heartbeatMs: minutes(1) }, family: 'event', name: 'event/one' }))
+    await clock.advance(1)
+    const reason = () => world.views()['event/one']?.reason
+    for (const said of ['Exported', 'WrittenAgain', 'WrittenAgain']) {
+      world.places.one.held.clear()
+      await clock.advance(minutes(1))
+      expect(reason()).toBe(said)
+    }
+    expect(world.views()['event/one']?.message).toContain('at its last 3 looks')
+    await clock.advance(minutes(1))
+    expect(reason()).toBe('Exported')
+  })
+
   it('say whom they replaced, for as long as they run', async () => {
     const world = new World()
     world.places.one.replaced = 'in place of what east wrote'

@@ -29,7 +29,7 @@ import {
 import type { SinkPlace } from '../sink-place.ts'
 import type { BindingPlan, ReadySink } from './plan.ts'
 import type { SinkHealth } from './sink-health.ts'
-import { type BindingView, REPLACED_WRITER, type RemovalView, WRITER_CONFLICT } from './view.ts'
+import { type BindingView, REPLACED_WRITER, type RemovalView, WRITER_CONFLICT, WRITTEN_AGAIN } from './view.ts'
 import { WakeUp } from './wake-up.ts'
 
 /** What a binding exports. */
@@ -86,6 +86,8 @@ const ALIVE_AGAIN_MS = seconds(10)
 
 /** What a sink in trouble was spared is tried again after so long at least, ms: others may be trying. */
 const SPARED_MS = seconds(2)
+/** What was gone once may have been deleted by somebody; what is gone again and again is not kept. */
+const NOT_KEPT_LOOKS = 2
 
 type Goal =
   | { readonly kind: 'export'; readonly sink: ReadySink }
@@ -129,6 +131,8 @@ export class Binding implements AsyncDisposable {
   #failure: { readonly reason: string; readonly message: string } | undefined
   /** what is told of another cluster that wrote there before; for as long as this process runs */
   #replaced: string | undefined
+  /** looks in a row that found the sink without what it had taken */
+  #missed = 0
   /** which rows the sink has not deleted yet, and why */
   #waits: string | undefined
   #behindSince: number | undefined
@@ -243,10 +247,15 @@ export class Binding implements AsyncDisposable {
       }
     if (this.#waits !== undefined) return { ...known, state: 'waiting', reason: 'DeletionsWait', message: this.#waits }
     if (!this.#exported) return { ...known, state: 'pending', reason: 'Pending', message: 'nothing was exported yet' }
+    if (this.#replaced !== undefined)
+      return { ...known, state: 'exported', reason: REPLACED_WRITER, message: this.#replaced }
+    if (this.#missed >= NOT_KEPT_LOOKS)
+      return {
+        ...{ ...known, state: 'exported', reason: WRITTEN_AGAIN },
+        message: `the sink was without it at its last ${this.#missed} looks, and took it again each time: its limits let go of it, or somebody deletes it, so that readers find it only for a while`,
+      }
     if (this.#isOurs)
-      return this.#replaced === undefined
-        ? { ...known, state: 'exported', reason: 'Exported', message: 'the sink holds what was exported' }
-        : { ...known, state: 'exported', reason: REPLACED_WRITER, message: this.#replaced }
+      return { ...known, state: 'exported', reason: 'Exported', message: 'the sink holds what was exported' }
     return { ...known, state: 'current', reason: 'UpToDate', message: 'the sink holds what an earlier start exported' }
   }
 
@@ -309,6 +318,7 @@ export class Binding implements AsyncDisposable {
     this.#failure = undefined
     this.#waits = undefined
     this.#replaced = undefined
+    this.#missed = 0
     if (isFirst && this.#exported?.identity === sink.identity) return
     this.#state = fresh
     this.#exported = undefined
@@ -464,7 +474,11 @@ export class Binding implements AsyncDisposable {
         'a sink had another writer',
       )
     }
-    const isNews = !isHeartbeat || waits !== undefined || this.#failure !== undefined || this.#waits !== lags
+    const wasMissed = this.#missed
+    if (isHeartbeat && this.#plan.family !== 'database') this.#missed = receipt.written > 0 ? wasMissed + 1 : 0
+    const isMissedNews = wasMissed !== this.#missed && Math.max(wasMissed, this.#missed) >= NOT_KEPT_LOOKS
+    const isNews =
+      isMissedNews || !isHeartbeat || waits !== undefined || this.#failure !== undefined || this.#waits !== lags
     this.#failure = undefined
     this.#waits = lags
     health.took(this.place, this.#inventory, snapshot.itemCount)

@@ -4,6 +4,8 @@ import type { SinkErrorClass, SinkFamily } from '#sinks'
 export const WRITER_CONFLICT = 'WriterConflict'
 /** Reason of a binding: another agent wrote there under the same name until ours came. */
 export const REPLACED_WRITER = 'ReplacedWriter'
+/** Reason of a binding: the sink does not keep what it takes, so that it is written at each look. */
+export const WRITTEN_AGAIN = 'WrittenAgain'
 
 /** How a binding stands, for status and metrics. Times are ms since 1970. */
 export interface BindingView {

@@ -1,5 +1,5 @@
 import type { Condition } from '#controller'
-import { REPLACED_WRITER, WRITER_CONFLICT } from '../bindings/view.ts'
+import { REPLACED_WRITER, WRITER_CONFLICT, WRITTEN_AGAIN } from '../bindings/view.ts'
 import type { InventoryStatus } from '../status/inventory-status.ts'
 import type { Said } from './event-recorder.ts'
 
@@ -39,7 +39,7 @@ const sameState = (a: Condition | undefined, b: Condition) => a?.status === b.st
 
 /** One event when a sink stops taking what it is given, and one when it does again: not one for each export. */
 function eventOf(name: string, before: Condition | undefined, after: Condition): Said | undefined {
-  if (after.reason === REPLACED_WRITER)
+  if (after.reason === REPLACED_WRITER || after.reason === WRITTEN_AGAIN)
     return { type: 'Warning', reason: after.reason, message: `${name}: ${after.message}` }
   if (after.status === 'True')
     return before?.status === 'True' || after.reason !== 'Exported'

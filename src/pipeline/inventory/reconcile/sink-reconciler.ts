@@ -7,7 +7,7 @@ import type { Logger } from '#runtime'
 import type { SinkFamily, SinkPool, Writing } from '#sinks'
 import type { Blocked, FoundSink, ReadySink } from '../bindings/plan.ts'
 import type { SinkHealth } from '../bindings/sink-health.ts'
-import { REPLACED_WRITER, WRITER_CONFLICT } from '../bindings/view.ts'
+import { REPLACED_WRITER, WRITER_CONFLICT, WRITTEN_AGAIN } from '../bindings/view.ts'
 import { hasSecrets, type Resolved, resolveSink, SINK_KINDS, type SinkResource } from '../declared/resolve-sink.ts'
 import type { SinkDirectory } from '../declared/sink-directory.ts'
 import type { ExportMetrics } from '../metrics.ts'
@@ -232,11 +232,11 @@ export class SinkReconciler implements Reconciler {
     }
     const { group, version } = resource
     const named = { ...latest, apiVersion: `${group}/${version}`, kind: SINK_KINDS[family] }
-    const isOfWriters = synced !== undefined && [WRITER_CONFLICT, REPLACED_WRITER].includes(synced.reason)
+    const isSaid = synced !== undefined && [WRITER_CONFLICT, REPLACED_WRITER, WRITTEN_AGAIN].includes(synced.reason)
     const wasKnown = stored.conditions?.some(({ reason }) => reason === synced?.reason)
     const trouble = [
       ...(verified?.status === 'False' && before?.status !== 'False' ? [verified] : []),
-      ...(isOfWriters && !wasKnown ? [synced] : []),
+      ...(isSaid && !wasKnown ? [synced] : []),
     ]
     for (const { reason, message } of trouble) await recorder.say(named, { type: 'Warning', reason, message }, signal)
   }

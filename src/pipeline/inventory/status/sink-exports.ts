@@ -1,5 +1,5 @@
 import type { KollectSinkStatus } from '#kinds'
-import { REPLACED_WRITER, WRITER_CONFLICT } from '../bindings/view.ts'
+import { REPLACED_WRITER, WRITER_CONFLICT, WRITTEN_AGAIN } from '../bindings/view.ts'
 import type { WantedCondition } from './inventory-conditions.ts'
 import type { InventoryStatus } from './inventory-status.ts'
 
@@ -55,7 +55,10 @@ function syncedOf(exports: readonly SinkExport[]): WantedCondition | undefined {
     return WORST_FIRST.length + (WAITING.includes(reason) ? 1 : 0)
   }
   const [worst] = [...lacking].sort((a, b) => rank(a) - rank(b))
-  const told = worst?.reason ?? REPLACED_WRITER
+  const told =
+    worst?.reason ??
+    [WRITTEN_AGAIN, REPLACED_WRITER].find((one) => all.some(({ reason }) => reason === one)) ??
+    'Exported'
   const said = (worst ? lacking : all).filter(({ reason }) => reason === told)
   if (said.length === 0)
     return { type: 'Synced', status: 'True', reason: 'Exported', message: 'it holds what was exported' }

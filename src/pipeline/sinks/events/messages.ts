@@ -52,6 +52,13 @@ export function* eventMessages({ delivery, writer, maxBytes }: EventSource): Gen
   }
 }
 
+/** Bytes that a server stores of messages, rather more than less. */
+export function storedBytes(messages: Iterable<EventMessage>): number {
+  let sum = 0
+  for (const { headers, body } of messages) sum += Buffer.byteLength(JSON.stringify(headers) + body) + FRAME_BYTES
+  return sum
+}
+
 /** What is written for an inventory that is no more: that it has no rows. */
 export const tombstone = (writing: Writing, position: Position, takenAt: number): Delivery => ({
   ...{ writing, position, takenAt },

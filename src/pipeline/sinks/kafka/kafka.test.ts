@@ -253,6 +253,39 @@ describe.skipIf(kafkaMissing !== undefined)(
       expect(await look(next, 6)).toMatchObject({ written: 0 })
     })
 
+    it('writes nothing into a topic whose bytes cannot hold it, until it may be larger', async () => {
+      const topic = aTopic()
+      const configEntries = [
+        { name: 'cleanup.policy', value: 'delete' },
+        { name: 'retention.bytes', value: '1000000' },
+      ]
+      await administer((admin) => admin.createTopics({ topics: [{ topic, numPartitions: 1, configEntries }] }))
+      const sink = await opened(declared(kafka.address, topic))
+      await sink.deliver(deliveryOf(west, at(1), rowsTo(3)), never)
+      const large = Array.from({ length: 1000 }, (_, n) => aRow(n, { text: `${n}`.padEnd(2000, 'x') }))
+      const refused = await failure(sink.deliver(deliveryOf(west, at(2), large), never))
+      expect(refused).toMatchObject({ errorClass: 'terminal', message: expect.stringContaining('keeps 1000000 bytes') })
+      expect(await rowsIn(topic, west)).toHaveLength(3)
+      const [, bytes = ''] = /retention\.bytes=(\d+)/.exec(refused.message) ?? []
+      await administer((admin) =>
+        admin.alterConfigs({
+          validateOnly: false,
+          resources: [
+            {
+              type: ConfigResourceTypes.TOPIC,
+              name: topic,
+              configEntries: [
+                { name: 'cleanup.policy', value: 'delete' },
+                { name: 'retention.bytes', value: bytes },
+              ],
+            },
+          ],
+        }),
+      )
+      await sink.deliver(deliveryOf(west, at(3), large), never)
+      expect(await rowsIn(topic, west)).toHaveLength(1000)
+    })
+
     it('is read by the console consumer of Kafka, headers, key and rows', async () => {
       const topic = aTopic()
       const sink = await opened(declared(kafka.address, topic))

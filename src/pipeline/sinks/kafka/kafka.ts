@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import { minutes, steadyClock } from '#model'
 import { type HeldSnapshot, heldAfter, keyOf, knownBy } from '../events/held.ts'
-import { eventMessages, tombstone } from '../events/messages.ts'
+import { eventMessages, storedBytes, tombstone } from '../events/messages.ts'
 import { untilAborted } from '../events/until-aborted.ts'
 import {
   type Delivery,
@@ -226,7 +226,9 @@ export class KafkaSink implements Sink {
     let [written, bytes] = [0, 0]
     const key = keyOf(delivery.writing)
     this.#firsts.delete(key)
-    for (const message of eventMessages({ delivery, writer: this.#context.writer, maxBytes })) {
+    const messages = () => eventMessages({ delivery, writer: this.#context.writer, maxBytes })
+    await this.#checkRoom(client, () => storedBytes(messages()))
+    for (const message of messages()) {
       signal.throwIfAborted()
       const { body, headers } = message
       const { partition, offset } = await client.send({ key: recordKey(delivery, message), value: body, headers })
@@ -236,6 +238,20 @@ export class KafkaSink implements Sink {
       bytes += Buffer.byteLength(body)
     }
     return { written, bytes }
+  }
+
+  /** A partition that cannot hold all of a snapshot lets go of its first part for the last one. */
+  async #checkRoom(client: KafkaClient, bytes: () => number): Promise<void> {
+    if (client.topic.roomBytes === undefined || bytes() <= client.topic.roomBytes) return
+    // Whoever gave it more tells nobody here.
+    const { roomBytes } = await client.look()
+    const taken = bytes()
+    if (roomBytes === undefined || taken <= roomBytes) return
+    const { topic } = this.#plan
+    throw new SinkError(
+      'terminal',
+      `a partition of the topic ${topic} keeps ${roomBytes} bytes and lets go of the oldest, and this inventory alone takes about ${taken}: give it room for the others, too (kafka-configs.sh --alter --topic ${topic} --add-config retention.bytes=${2 * taken}), or make its cleanup.policy compact`,
+    )
   }
 
   /** Limits are raised, too. */

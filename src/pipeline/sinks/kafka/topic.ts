@@ -8,6 +8,8 @@ import type { KafkaPlan } from './plan.ts'
 export interface TopicFacts {
   /** bytes of a message with all around it */
   readonly maxBytes: number
+  /** bytes of all inventories that a partition keeps at least, where it lets go of the oldest beyond them */
+  readonly roomBytes?: number
   /** what consumers should know of it, a sentence each */
   readonly warnings: readonly string[]
 }
@@ -39,8 +41,10 @@ export async function topicFacts(admin: Admin, plan: KafkaPlan): Promise<TopicFa
     }
   const maxBytes = Number(configs.get('max.message.bytes'))
   const policy = configs.get('cleanup.policy') ?? ''
+  const room = Number(configs.get('retention.bytes'))
   return {
     maxBytes: Number.isSafeInteger(maxBytes) && maxBytes > 0 ? maxBytes : USUAL_MAX_BYTES,
+    ...(policy.includes('delete') && room > 0 && { roomBytes: room }),
     warnings:
       policy === 'compact'
         ? []
@@ -87,7 +91,7 @@ async function make(admin: Admin, { topic, ensures }: KafkaPlan): Promise<void> 
 
 /** Undefined where the user may not read them. */
 async function configsOf(admin: Admin, topic: string): Promise<ReadonlyMap<string, string> | undefined> {
-  const wanted = { type: TOPIC, name: topic, configNames: ['max.message.bytes', 'cleanup.policy'] }
+  const wanted = { type: TOPIC, name: topic, configNames: ['max.message.bytes', 'cleanup.policy', 'retention.bytes'] }
   try {
     const { resources } = await onceKnown(() => admin.describeConfigs({ resources: [wanted], includeSynonyms: false }))
     return new Map(

@@ -3,7 +3,7 @@ import { headers } from '@nats-io/transport-node'
 import { isUntaken, NATS_ANSWERS_WITHIN_MS } from '#nats'
 import { eventFacts } from '../events/headers.ts'
 import { type HeldSnapshot, heldAfter, keyOf, knownBy } from '../events/held.ts'
-import { type EventMessage, eventMessages, tombstone } from '../events/messages.ts'
+import { type EventMessage, eventMessages, storedBytes, tombstone } from '../events/messages.ts'
 import { untilAborted } from '../events/until-aborted.ts'
 import {
   type Delivery,
@@ -24,17 +24,6 @@ import { type NatsSession, openSession } from './session.ts'
 
 /** Others who write on the same subject at the same time are waited for so often. */
 const RACES = 5
-
-/** Beside subject, headers and content: what a stream stores of each message, at most. */
-const AROUND_STORED_BYTES = 512
-
-/** Bytes that messages take in a stream, rather more than less. */
-function bytesOf(subject: string, messages: Iterable<EventMessage>): number {
-  let sum = 0
-  for (const { headers, body } of messages)
-    sum += Buffer.byteLength(subject + JSON.stringify(headers) + body) + AROUND_STORED_BYTES
-  return sum
-}
 
 /** What is last on a subject. */
 interface Last {
@@ -180,8 +169,7 @@ class NatsSink implements Sink {
     let [sequence, written, bytes] = [after, 0, 0]
     for (const message of messages()) {
       signal.throwIfAborted()
-      if (message.part.index === 1)
-        await this.#checkRoom(session, message.part.total, () => bytesOf(subject, messages()))
+      if (message.part.index === 1) await this.#checkRoom(session, message.part.total, () => storedBytes(messages()))
       const own = headers()
       for (const [name, value] of Object.entries(message.headers)) own.set(name, value)
       const put = (msgID: string) =>
