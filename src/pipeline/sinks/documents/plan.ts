@@ -33,7 +33,7 @@ export type DocumentPlan =
       /** each file once, and the same ones whenever they are asked for; the manifest is not among them */
       files(): Iterable<DocumentFile>
       readonly manifest: DocumentFile
-      /** The former manifest, which names the new files besides: written ahead of them, so that none is forgotten where that is as far as it comes. */
+      /** The former manifest (of no file where there is none), which names the new files besides: written ahead of them, so that none is forgotten where that is as far as it comes. */
       readonly ahead?: DocumentFile
       /** owned until now, and no more */
       readonly removed: readonly string[]
@@ -124,8 +124,10 @@ export async function planDocuments(
     paths: [...paths, ...kept].sort(),
     ...(!isAtomic && !isSame && removed.length > 0 && { leftover: removed.toSorted() }),
   }
-  const fresh = former && !isAtomic ? paths.filter((one) => !owned.has(one)) : []
-  const ahead = former && { ...former, leftover: [...leftover, ...fresh].sort() }
+  const fresh = isAtomic ? [] : paths.filter((one) => !owned.has(one))
+  // Before the first one is whole there is none: nothing, and not all.
+  const none = { ...manifest, position: NEVER, complete: false, checksum: '', paths: [] }
+  const ahead = { ...(former ?? none), leftover: [...leftover, ...fresh].sort() }
   return {
     kind: 'write',
     isSame,
@@ -135,7 +137,7 @@ export async function planDocuments(
     there,
     files,
     manifest: { path, text: manifestText(manifest) },
-    ...(ahead && fresh.length > 0 && { ahead: { path, text: manifestText(ahead) } }),
+    ...((former ? fresh.length > 0 : fresh.length > 1) && { ahead: { path, text: manifestText(ahead) } }),
     removed,
     ...(replaced !== undefined && { replaced }),
     ...(keptCount > 0 && { kept: keptCount }),
@@ -176,6 +178,9 @@ function rowsHaveFiles(delivery: Delivery, layout: DocumentLayout, former: SetMa
   if (delivery.itemCount > 0) return embeddedAttribute(delivery.rows()) !== undefined
   return former?.layout === fingerprintOf(layout, true)
 }
+
+/** Any snapshot is later. */
+const NEVER: Position = { epoch: 0n, sequence: 0n }
 
 const fingerprintOf = (layout: DocumentLayout, isTree: boolean): string =>
   createHash('sha256')

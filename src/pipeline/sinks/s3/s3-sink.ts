@@ -83,13 +83,17 @@ export class S3Sink implements Sink {
     // Beside an incomplete one rows of before stand that are read from itself. Where the list says nothing of itself the store keeps no such words.
     const compares = delivery.complete && plan.there.get(plan.manifest.path)?.owner !== undefined
     const marks = createHash('sha256')
-    if (plan.ahead) await this.#store.write({ ...plan.ahead, contentType, owner }, signal)
+    const free = new Set(plan.free)
+    if (plan.ahead) {
+      await this.#store.write({ ...plan.ahead, contentType, owner, isNew: free.has(plan.ahead.path) }, signal)
+      free.delete(plan.ahead.path)
+    }
     for (const { path, text: body } of isRight ? [] : filesOf(plan)) {
       const { mark } = plan.there.get(path) ?? {}
       const stays = plan.isSame && !plan.free.has(path) && (!compares || mayBe(mark, body))
       if (path !== plan.manifest.path) addMark(marks, path, stays ? mark : markOf(body))
       if (stays) continue
-      await this.#store.write({ path, text: body, contentType, owner, isNew: plan.free.has(path) }, signal)
+      await this.#store.write({ path, text: body, contentType, owner, isNew: free.has(path) }, signal)
       receipt.written++
       receipt.bytes += Buffer.byteLength(body)
     }
