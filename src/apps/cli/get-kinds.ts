@@ -25,6 +25,8 @@ export interface KindRow extends FleetRowView {
   readonly measuredAt: number | null
   /** policies hide something of its cluster */
   readonly filtered: boolean
+  /** what things of its cluster use is for us */
+  readonly hasUsage: boolean
 }
 
 export interface KindWish {
@@ -107,7 +109,7 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
     const seen = on.get(row.cluster)
     const measuredAt = seen?.measured?.freshness?.observedAt ?? null
     const observedAt = seen?.part.freshness?.observedAt ?? null
-    return { ...row, observedAt, measuredAt, filtered: seen?.filtered ?? false }
+    return { ...row, observedAt, measuredAt, filtered: seen?.filtered ?? false, hasUsage: seen?.measured !== undefined }
   })
   const isOfAll = clusters.chosen.length === clusters.all.length
   const unread = [...on.values()].flatMap(({ cluster, part: { outcome, message, freshness } }) =>
@@ -116,13 +118,16 @@ export async function rowsOfKind(client: Client, wish: KindWish, now: number): P
       ? []
       : [unreadWords(type.type, { cluster, outcome, message, freshness })],
   )
+  const unmeasured = [...on.values()].flatMap((one) =>
+    rows.length > 0 && one.part.outcome === 'complete' ? (unmeasuredWords(type.type, one) ?? []) : [],
+  )
   const inSet = wish.set === undefined ? '' : ` in the set ${wish.set}`
   const none = isOfFleet ? `no ${type.type}${inSet} that you may see` : emptyNote(type.type, clusters)
   const empty = rows.length > 0 ? [] : [none]
   const taken = await takenNotes(client, wish.kind, kind)
   const more = rows.length < total && most ? [`${rows.length} of ${total} ${type.type}; --limit 0 prints all`] : []
   const members = type.type === 'members' ? memberNotes(rows, wish.names.length > 0) : []
-  const notes = [...taken, ...empty, ...more, ...unread, ...members, ...staleNotes(clusters.chosen, now)]
+  const notes = [...taken, ...empty, ...more, ...unread, ...unmeasured, ...members, ...staleNotes(clusters.chosen, now)]
   const first = most && sort !== undefined && most.count > 0 && most.count <= 1000 ? { sort, limit: most.count } : null
   const streamed: RowsStreamQuery = { ...asked, ...(first && { ...first, order: 'desc' }) }
   return { kind, rows, on: [...on.values()], notes, asked: streamed }
@@ -132,16 +137,36 @@ function unreadWords(
   type: string,
   { cluster, outcome, message, freshness }: Pick<RowsAgeView, 'cluster' | 'outcome' | 'message' | 'freshness'>,
 ): string {
-  const at = outcome === 'unreachable' && freshness ? new Date(freshness.observedAt).toISOString() : undefined
-  return `${cluster && `${cluster}: `}${type} are ${at ? `as of ${at.slice(0, 19)}Z` : outcome}: ${message}`
+  const at = outcome === 'unreachable' && freshness ? `as of ${momentText(freshness.observedAt)}` : outcome
+  return `${cluster && `${cluster}: `}${type} are ${at}: ${message}`
+}
+
+const momentText = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
+
+/** Why numbers of what rows use are older than the rows. A cluster that measures nothing is no news, but to who asks for numbers. */
+const unmeasuredWords = (type: string, { cluster, measured }: Pick<RowsAgeView, 'cluster' | 'measured'>) =>
+  measured && measured.outcome !== 'complete' && measured.outcome !== 'absent'
+    ? usageWords(type, cluster, measured)
+    : undefined
+
+/** Why there are no numbers of what the rows of a cluster use, or old ones. */
+export function usageWords(
+  type: string,
+  cluster: string,
+  { outcome, message, freshness }: NonNullable<RowsAgeView['measured']>,
+): string {
+  const at = freshness ? `as of ${momentText(freshness.observedAt)}` : outcome
+  return `${cluster}: what its ${type} use is ${at}: ${message}`
 }
 
 /** What is not known now of the rows that a stream holds, by cluster ('': of the fleet). What a cluster does not have is no news. */
 export const unreadNotes = (type: string, { ages }: HeldRows): ReadonlyMap<string, string> =>
   new Map(
-    [...ages.values()]
-      .filter(({ outcome }) => outcome !== 'complete' && outcome !== 'absent')
-      .map((age) => [age.cluster, unreadWords(type, age)]),
+    [...ages.values()].flatMap((age) => {
+      const isRead = age.outcome === 'complete' || age.outcome === 'absent'
+      const words = isRead ? unmeasuredWords(type, age) : unreadWords(type, age)
+      return words === undefined ? [] : [[age.cluster, words] as const]
+    }),
   )
 
 /** Names that a note begins with at most. */
@@ -174,7 +199,7 @@ export function heldRows({ rows, ages }: HeldRows, names: readonly string[]): re
     const age = ages.get(row.cluster)
     const observedAt = age?.freshness?.observedAt ?? null
     const measuredAt = age?.measured?.freshness?.observedAt ?? null
-    return { ...row, observedAt, measuredAt, filtered: age?.filtered ?? false }
+    return { ...row, observedAt, measuredAt, filtered: age?.filtered ?? false, hasUsage: age?.measured !== undefined }
   })
 }
 
@@ -245,11 +270,11 @@ const asOf = (now: number): Column<KindRow> => ({
 type ColumnView = SourceView['columns'][number]
 
 /** What is not known is null; that there is none, or that it is hidden, is said. */
-function cellOf({ values, filtered }: KindRow, column: ColumnView, now: number): string | null {
+function cellOf({ values, filtered, hasUsage }: KindRow, column: ColumnView, now: number): string | null {
   const of = values[column.name]
   const text = of === undefined ? null : textOf(of as JsonValue, column.unit, now)
   if (text !== null || of === undefined) return text
-  const absence = absenceOf(column, filtered)
+  const absence = absenceOf(column, filtered, hasUsage)
   return absence === 'unknown' ? null : absenceWord[absence]
 }
 

@@ -152,6 +152,30 @@ describe('clusterpulse top', () => {
     ])
   })
 
+  it('is no silent part of a list: usage that could not be read again is said beside newer rows, and ended where it is', async () => {
+    await using one = await aWorld()
+    await one.connect('east')
+    const lost = {
+      ...{ source: POD_USAGE, hash: 'h', durationMs: 1, code: 'kube_timeout' },
+      outcome: 'unreachable',
+      message: 'metrics.k8s.io did not answer within 10 s',
+    } as const
+    const read = rowsPart(POD_USAGE, 'h', podUsageFields, [['shop', 'small', usage(0.5, 2 ** 20)]])
+    await one.batch('east', [], { tables: [podsPart(['small']), read] })
+    const at = await one.server.start()
+    const list = () =>
+      get({ noun: { kind: 'pods' }, names: [], clusters: [], output: 'table', server: at }, start + 7_000)
+    expect((await list()).notes).toEqual([])
+    await one.batch('east', [], { tables: [podsPart(['small']), lost] })
+    const { text, notes } = await list()
+    expect(text).toContain('500m')
+    expect(notes).toEqual([
+      `east: what its pods use is as of ${new Date(start).toISOString().slice(0, 19)}Z: metrics.k8s.io did not answer within 10 s`,
+    ])
+    await one.batch('east', [], { tables: [podsPart(['small']), read] })
+    expect((await list()).notes).toEqual([])
+  })
+
   it('is a look at the clusters it shows, and at no others', async () => {
     expect(looks.clusters().toSorted()).toEqual(['east', 'north', 'west'])
     const others = new Looks({ logger: silentLogger })

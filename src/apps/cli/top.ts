@@ -1,6 +1,6 @@
 import type { FleetRowView, TypeOnClusterView } from '#http'
 import { age, type Column, share } from './format.ts'
-import { type KindRow, textOf } from './get-kinds.ts'
+import { type KindRow, textOf, usageWords } from './get-kinds.ts'
 import type { TopSort, TopWord } from './top-words.ts'
 
 /** The column that each of these words sorts by. */
@@ -43,7 +43,6 @@ export const topNotes = (what: TopWord, on: readonly TypeOnClusterView[]): reado
   on.flatMap(({ cluster, part, measured }) => {
     if (part.outcome !== 'complete') return []
     if (!measured) return [`${cluster}: what its ${what} use was not read yet, or is not for you`]
-    return measured.outcome === 'complete'
-      ? []
-      : [`${cluster}: what its ${what} use is ${measured.outcome}: ${measured.message}`]
+    // What else is not measured is said of every list.
+    return measured.outcome === 'absent' ? [usageWords(what, cluster, measured)] : []
   })

@@ -22,13 +22,21 @@ export interface AbsenceRule {
   readonly restricted: boolean
   /** names of nodes are hidden with them */
   readonly refersTo: 'node' | 'object' | null
+  /** taken from measurements of the cluster, which are told as a whole or not at all */
+  readonly measured?: boolean
 }
 
 /**
  * What a null of this column means.
  * @param filtered policies hide something of the cluster from whoever looks
+ * @param hasUsage measurements of the cluster are for whoever looks
  */
-export function absenceOf({ absence, restricted, refersTo }: AbsenceRule, filtered: boolean): Absence {
+export function absenceOf(
+  { absence, restricted, refersTo, measured = false }: AbsenceRule,
+  filtered: boolean,
+  hasUsage = false,
+): Absence {
+  if (measured && hasUsage) return absence
   return filtered && (restricted || refersTo === 'node') ? 'hidden' : absence
 }
 

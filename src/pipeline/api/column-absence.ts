@@ -17,11 +17,14 @@ export function absenceRule(column: ColumnInfo, on: readonly Seen[]): AbsenceRul
       custom.whole && state?.reports.some(({ field, malformed }) => field === name && malformed > 0),
   )
   const usual = column.absence ?? (isComputed || isRestricted || amount ? 'unknown' : 'none')
-  return { absence: isUnfit ? 'unknown' : usual, restricted: isRestricted, refersTo }
+  return {
+    ...{ absence: isUnfit ? 'unknown' : usual, restricted: isRestricted, refersTo },
+    ...(column.isMeasured && { measured: true }),
+  }
 }
 
 /** Why a cell of this column is null where it is. Rows of an older declaration may lack the column. */
 export function absenceOn(column: ColumnInfo, type: VisibleType): Absence {
   if (!type.rows.fields.includes(column.name)) return 'unknown'
-  return absenceOf(absenceRule(column, [type]), !type.custom.whole)
+  return absenceOf(absenceRule(column, [type]), !type.custom.whole, type.measured !== undefined)
 }

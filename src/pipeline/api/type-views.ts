@@ -35,7 +35,6 @@ export function sourceView(source: RowKind, on: readonly VisibleType[]): SourceV
       extra: column.isExtra === true || column.isWide === true,
       health: column.health ?? null,
       amount: column.amount ?? null,
-      ...(column.isMeasured && { measured: true }),
       ...absenceRule(column, on),
     })),
     aggregations: aggregations

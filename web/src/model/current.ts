@@ -85,7 +85,7 @@ export function whyNotRead(cluster: ClusterView, type: PartType): string {
   return part?.message || (part && part.outcome !== 'complete' ? notReadWords[part.outcome] : 'never read')
 }
 
-const notReadWords = {
+export const notReadWords = {
   absent: 'the cluster does not serve it',
   forbidden: 'ClusterPulse may not read it',
   unreachable: 'it could not be read',

@@ -15,10 +15,12 @@ import {
   isWrong,
   newestOf,
   parseQuantityText,
+  pastUsage,
   rowsQuestion,
   sayScalar,
   titleOf,
   unreadWord,
+  usageBasis,
 } from './row-values.ts'
 
 const on = (wish: Partial<TypeOnClusterView> = {}): TypeOnClusterView => ({
@@ -41,6 +43,38 @@ const on = (wish: Partial<TypeOnClusterView> = {}): TypeOnClusterView => ({
   aggregations: {},
   ...wish,
 })
+describe('usage, which has an age of its own', () => {
+  const { freshness, ...read } = on().part
+  const measured = (outcome: 'complete' | 'unreachable' | 'absent', at: number | null, message = '') => ({
+    measured: {
+      ...read,
+      outcome,
+      message,
+      freshness: freshness && at !== null ? { ...freshness, observedAt: at } : null,
+    },
+  })
+
+  it('is of the past from the first time it could not be read', () => {
+    expect(pastUsage(on())).toBeNull()
+    expect(pastUsage(on(measured('complete', 900)))).toBeNull()
+    expect(pastUsage(on(measured('unreachable', 900, 'no answer')))).toEqual({ at: 900, why: 'no answer' })
+    expect(pastUsage(on(measured('unreachable', null, 'no answer')))).toBeNull()
+  })
+
+  it('adds up to what is as old as its oldest number', () => {
+    expect(usageBasis([on(), on(measured('absent', null))])).toBeNull()
+    expect(
+      usageBasis([
+        on(measured('complete', 900)),
+        on(measured('unreachable', 300)),
+        on(measured('unreachable', null)),
+        on(measured('absent', null)),
+        on({ ...measured('complete', 800), stale: true }),
+      ]),
+    ).toEqual({ of: 4, counted: 3, current: 1, oldestAt: 300 })
+  })
+})
+
 const failed = (outcome: 'absent' | 'forbidden' | 'unreachable') =>
   on({ part: { ...on().part, outcome, freshness: null, count: 0 }, aggregations: {} })
 

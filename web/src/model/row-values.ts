@@ -9,9 +9,10 @@ import type {
   TypeView,
 } from '../contract.ts'
 import { lineOf, momentOf, nearest } from '../contract.ts'
-import { hasFailedSince } from './current.ts'
+import { hasFailedSince, notReadWords } from './current.ts'
 import { parseFilter, type Term, type Value, wordFault } from './filter.ts'
 import { formatBytes, formatCores, formatSpan } from './format.ts'
+import type { Basis } from './sums.ts'
 
 export type Scalar = string | number | boolean | null
 /** A scalar, or a list or an object of a column of kind `any`. */
@@ -236,6 +237,30 @@ export function asOfNow(on: TypeOnClusterView, cluster: ClusterView | undefined)
 /** The rows are what the last collection saw; else they are of the one before. */
 export const isCurrentOn = ({ part, stale }: TypeOnClusterView): boolean =>
   !stale && part.outcome === 'complete' && part.freshness !== null
+
+/** Since when, and why, what the rows use is older than the rows. */
+export interface PastUsage {
+  readonly at: number
+  readonly why: string
+}
+
+/** @returns null: it was read last time it was its turn, or there are no numbers of it */
+export function pastUsage({ measured }: Pick<TypeOnClusterView, 'measured'>): PastUsage | null {
+  if (!measured?.freshness || measured.outcome === 'complete') return null
+  return { at: measured.freshness.observedAt, why: measured.message || notReadWords[measured.outcome] }
+}
+
+/** Over which clusters a sum of what rows use is, and how old the oldest number in it is; null: no cluster tells any. */
+export function usageBasis(clusters: readonly TypeOnClusterView[]): Basis | null {
+  const served = clusters.filter((on) => hasRows(on) && on.measured && on.measured.outcome !== 'absent')
+  const counted = served.flatMap((on) => (on.measured?.freshness ? { on, at: on.measured.freshness.observedAt } : []))
+  if (counted.length === 0) return null
+  const current = counted.filter(({ on }) => isCurrentOn(on) && pastUsage(on) === null).length
+  return {
+    ...{ of: served.length, counted: counted.length, current },
+    oldestAt: Math.min(...counted.map(({ at }) => at)),
+  }
+}
 
 const joins: Readonly<Record<string, (a: number, b: number) => number>> = {
   count: (a, b) => a + b,

@@ -2,22 +2,22 @@ import type { ReactNode } from 'react'
 import { LoadMeter } from '../../components/meter.tsx'
 import { Missing, NotShown } from '../../components/text.tsx'
 import type { ColumnView, TableRowView } from '../../contract.ts'
-import { formatQuantity } from '../../model/row-values.ts'
+import { absentFor, type RowsOn, ValueText } from './parts.tsx'
 
 type What = NonNullable<ColumnView['amount']>['what']
 
 interface AmountsProps {
   readonly row: Pick<TableRowView, 'values'>
   readonly columns: readonly ColumnView[]
-  /** policies hide something of the cluster */
-  readonly filtered: boolean
+  /** how the kind stands on the cluster; undefined: not known */
+  readonly on: RowsOn | undefined
 }
 
 const columnFor = (columns: readonly ColumnView[], of: string, what: What): ColumnView | undefined =>
   columns.find(({ amount }) => amount?.of === of && amount.what === what)
 
 /** The share of a resource that is used, over the share that is requested. */
-export function ShareMeter({ of, row, columns, filtered }: AmountsProps & { readonly of: string }): ReactNode {
+export function ShareMeter({ of, row, columns, on }: AmountsProps & { readonly of: string }): ReactNode {
   const amount = (what: What): number | null => {
     const value = row.values[columnFor(columns, of, what)?.name ?? '']
     return typeof value === 'number' ? value : null
@@ -28,22 +28,22 @@ export function ShareMeter({ of, row, columns, filtered }: AmountsProps & { read
     requested: amount('requested'),
     used: amount('used'),
   }
-  return <LoadMeter what={of === 'Memory' ? 'Memory' : 'CPU'} amounts={amounts} hidden={filtered} />
+  return <LoadMeter what={of === 'Memory' ? 'Memory' : 'CPU'} amounts={amounts} hidden={on?.filtered ?? false} />
 }
 
 const headings = { capacity: 'Capacity', allocatable: 'Allocatable', requested: 'Requested', used: 'Used' } as const
 const parts = Object.keys(headings) as (keyof typeof headings)[]
 
 /** Every resource of a row with its amounts side by side. */
-export function AmountsTable({ row, columns, filtered }: AmountsProps): ReactNode {
+export function AmountsTable({ row, columns, on }: AmountsProps): ReactNode {
   const resources = [...new Set(columns.flatMap(({ amount }) => (amount ? [amount.of] : [])))]
   if (resources.length === 0) return null
   const cell = (of: string, what: What): ReactNode => {
     const column = columnFor(columns, of, what)
     if (!column) return <Missing why="not counted for this resource" />
     const value = row.values[column.name]
-    if (typeof value === 'number') return formatQuantity(value, column.unit)
-    if (column.restricted && filtered) return <NotShown what={column.label} focusable />
+    if (typeof value === 'number') return <ValueText value={value} column={column} on={on} />
+    if (absentFor(column, on) === 'hidden') return <NotShown what={column.label} focusable />
     return <Missing why={whyMissing[what]} focusable />
   }
   return (

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react'
 import { HealthMark } from '../../components/health.tsx'
-import { SumAge } from '../../components/past.tsx'
+import { pastClass, SumAge } from '../../components/past.tsx'
 import type { AggregatedView, AggregationInfoView, ColumnView } from '../../contract.ts'
 import { termText } from '../../model/filter.ts'
 import { beginningSentence, formatCount } from '../../model/format.ts'
 import { amountWord, isGroups, sayAmount } from '../../model/row-values.ts'
-import type { Basis } from '../../model/sums.ts'
+import { type Basis, isPastSum } from '../../model/sums.ts'
 import { Link } from '../../router.tsx'
 
 interface KindSummaryProps {
@@ -18,6 +18,8 @@ interface KindSummaryProps {
   readonly isPast: boolean
   /** of how many clusters, and of when; null: of the one the page is about */
   readonly basis?: Basis | null
+  /** the same of what they use, which has an age of its own */
+  readonly usage?: Basis | null
 }
 
 /** Most groups that are named: a table says the rest. */
@@ -31,6 +33,7 @@ export function KindSummary({
   path,
   isPast,
   basis = null,
+  usage = null,
 }: KindSummaryProps): ReactNode {
   if (values === null) return null
   const groups = aggregations.flatMap(({ name, groupBy }) => {
@@ -41,12 +44,16 @@ export function KindSummary({
     const health = columns.find(({ name }) => name === groupBy)?.health
     return named.length === 0 ? [] : [{ name, groupBy, health, named, more: counted.length - named.length }]
   })
-  const sums = aggregations.flatMap(({ name, unit, field, groupBy }) => {
-    const value = values[name]
-    if (groupBy !== null || isGroups(value)) return []
-    const word = amountWord({ name, unit, field }, { columns, isDeclared: false })
-    return value === null || value === undefined ? [`${word} not known`] : [`${sayAmount(value, unit)} ${word}`]
-  })
+  const measured = new Set(columns.flatMap((column) => (column.measured ? [column.name] : [])))
+  const sumsWhere = (isUsage: boolean): readonly string[] =>
+    aggregations.flatMap(({ name, unit, field, groupBy }) => {
+      const value = values[name]
+      if (groupBy !== null || isGroups(value) || (field !== null && measured.has(field)) !== isUsage) return []
+      const word = amountWord({ name, unit, field }, { columns, isDeclared: false })
+      return value === null || value === undefined ? [`${word} not known`] : [`${sayAmount(value, unit)} ${word}`]
+    })
+  const sums = sumsWhere(false)
+  const used = sumsWhere(true)
   if (groups.length === 0) return null
   return (
     <div className={`kind-summary${isPast ? ' dim' : ''}`}>
@@ -66,6 +73,13 @@ export function KindSummary({
         {sums.length > 0 && basis && ' · '}
         {basis && <SumAge basis={basis} />}
       </p>
+      {used.length > 0 && (
+        <p className={usage && isPastSum(usage) ? 'fine short' : 'fine'}>
+          <span className={pastClass(usage)}>{beginningSentence(used.join(' · '))}</span>
+          {basis && usage && ' · '}
+          {basis && usage && <SumAge basis={usage} />}
+        </p>
+      )}
     </div>
   )
 }

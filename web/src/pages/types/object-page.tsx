@@ -71,7 +71,7 @@ export function ObjectPage(props: ObjectPageProps): ReactNode {
               <dt>{column.label}</dt>
               <dd>
                 <Linked cluster={cluster} row={row} column={column.name}>
-                  <ValueText value={row.values[column.name]} column={column} filtered={on?.filtered ?? false} />
+                  <ValueText value={row.values[column.name]} column={column} on={on} />
                 </Linked>
               </dd>
             </div>

@@ -9,8 +9,9 @@ import {
 import type { ReactNode } from 'react'
 import { HealthMark } from '../../components/health.tsx'
 import { Name } from '../../components/name.tsx'
-import { Absent, Age, Flash, Missing } from '../../components/text.tsx'
+import { Absent, Age, Flash, Hidden, Missing } from '../../components/text.tsx'
 import {
+  type Absence,
   type AggregatedView,
   absenceOf,
   type ColumnView,
@@ -28,6 +29,8 @@ import {
   formatQuantity,
   isGroups,
   isIncomplete,
+  type PastUsage,
+  pastUsage,
   type Scalar,
   sayScalar,
   scalarOf,
@@ -63,6 +66,7 @@ export const notesOf = (on: TypeOnClusterView): string[] => [
   ...(on.truncated ? ['truncated'] : []),
   ...(on.outdated ? ['outdated'] : []),
   ...(on.errorCount > 0 ? [errorsWord(on)] : []),
+  ...(pastUsage(on) ? ['old usage'] : []),
   ...(on.filtered ? ['filtered'] : []),
 ]
 
@@ -72,13 +76,14 @@ const errorsWord = (on: TypeOnClusterView): string => (isIncomplete(on) ? 'incom
 export function CollectionStatusCell({ on }: { on: TypeOnClusterView }): ReactNode {
   const notes = notesOf(on)
   if (notes.length === 0) return <CollectionStatusMark on={on} />
-  const warns = on.truncated || on.outdated || on.errorCount > 0
+  const past = pastUsage(on)
+  const warns = on.truncated || on.outdated || on.errorCount > 0 || past !== null
   return (
     <span className="state-cell">
       <CollectionStatusMark on={on} />
       <span
         className={warns ? 'fine state-notes short' : 'fine state-notes'}
-        data-tip={errorTip(on) || notes.join(', ')}
+        data-tip={errorTip(on) || past?.why || notes.join(', ')}
       >
         {notes.join(', ')}
       </span>
@@ -86,9 +91,10 @@ export function CollectionStatusCell({ on }: { on: TypeOnClusterView }): ReactNo
   )
 }
 
-/** What must be known besides: cut off, by an older declaration, filtered, namespaces that could not be read. */
+/** What must be known besides: cut off, by an older declaration, filtered, namespaces or usage that could not be read. */
 export function CollectionStatusNotes({ on }: { on: TypeOnClusterView }): ReactNode {
   const { truncated, outdated, filtered, errorCount } = on
+  const past = pastUsage(on)
   return (
     <>
       {truncated && (
@@ -110,6 +116,11 @@ export function CollectionStatusNotes({ on }: { on: TypeOnClusterView }): ReactN
       {errorCount > 0 && (
         <span className="tag is-warning" data-tip={errorTip(on)}>
           ▲ {errorsWord(on)}
+        </span>
+      )}
+      {past && (
+        <span className="tag is-warning" data-tip={past.why}>
+          ▲ old usage
         </span>
       )}
       {filtered && (
@@ -157,20 +168,39 @@ function ScalarText({ value, unit }: { value: NonNullable<Scalar>; unit: Unit })
 
 /** A word that says how well something is with its mark, a share as a bar; other values as they are. */
 export function ValueText({
-  value: read,
+  value,
   column,
-  filtered = false,
+  on,
 }: {
   /** undefined: rows of an older declaration, which has no such column */
   value: CellValue | undefined
   column: ColumnView
-  /** policies hide something of the cluster */
-  filtered?: boolean
+  /** how the kind stands on the cluster of the row */
+  on: RowsOn | undefined
 }): ReactNode {
+  const past = column.measured && on ? pastUsage(on) : null
+  const text = <PlainValue value={value} column={column} on={on} />
+  return past && typeof value === 'number' ? <PastValue {...past}>{text}</PastValue> : text
+}
+
+/** A number of the past, paler, with its age and why it is no newer. */
+function PastValue({ at, why, children }: PastUsage & { children: ReactNode }): ReactNode {
+  const text = useAtTime((now) => `As of ${formatSpan(now - at)} ago: ${why}`)
+  return (
+    <span className="past" data-tip={text}>
+      {children}
+      <Hidden> {text}</Hidden>
+    </span>
+  )
+}
+
+/** What must be known of a cluster to say what a value of its rows means. */
+export type RowsOn = Pick<TypeOnClusterView, 'filtered' | 'measured'>
+
+function PlainValue({ value: read, column, on }: Parameters<typeof ValueText>[0]): ReactNode {
   const { unit, health, label } = column
   const value = scalarOf(read)
-  if (value === null)
-    return <Absent absence={read === undefined ? 'unknown' : absenceOf(column, filtered)} what={label} />
+  if (value === null) return <Absent absence={read === undefined ? 'unknown' : absentFor(column, on)} what={label} />
   if (health && typeof value === 'string')
     return (
       <Flash value={value}>
@@ -192,6 +222,10 @@ export function ValueText({
     </span>
   )
 }
+
+/** Why a value is not there, for whoever looks. */
+export const absentFor = (column: ColumnView, on: RowsOn | undefined): Absence =>
+  absenceOf(column, on?.filtered ?? false, on?.measured !== undefined)
 
 /** A moment as a distance: what is to come is told as such. */
 export function Moment({ at }: { at: number }): ReactNode {
@@ -218,10 +252,17 @@ export function AggregatedText({ value, unit }: { value: AggregatedView | undefi
 /** When it was read; it says so itself where it is old. */
 export function AsOf({ on }: { on: TypeOnClusterView }): ReactNode {
   const at = on.part.freshness?.observedAt
+  const usedAt = on.measured?.freshness?.observedAt
   if (at === undefined) return <span className="as-of">never read</span>
   return (
-    <span className={on.stale ? 'as-of short' : 'as-of'}>
+    <span className={on.stale || pastUsage(on) ? 'as-of short' : 'as-of'}>
       as of <Age at={at} suffix=" ago" focusable />
+      {usedAt !== undefined && (
+        <>
+          {' '}
+          · usage as of <Age at={usedAt} suffix=" ago" focusable />
+        </>
+      )}
     </span>
   )
 }

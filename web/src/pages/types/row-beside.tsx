@@ -154,7 +154,7 @@ function Found({ cluster, type, source, on, id, row, isLoading, referredBy, onCl
       source={source}
       row={row ? { ...row, ...(reference !== undefined && { reference }) } : far?.row}
       referredBy={referredBy ?? far?.referredBy ?? []}
-      filtered={on?.filtered ?? false}
+      on={on}
       asOf={on?.part.freshness ? <AsOf on={on} /> : <Missing why="it was never read" />}
       isPast={on !== undefined && !isCurrentOn(on)}
       page={pageOf(cluster, source.id, id)}

@@ -8,7 +8,7 @@ import { sayScalar, scalarOf } from '../../model/row-values.ts'
 import { clusterPath, Link } from '../../router.tsx'
 import { AmountsTable, ShareMeter } from './amounts.tsx'
 import { NestedValue } from './nested-value.tsx'
-import { ValueText } from './parts.tsx'
+import { type RowsOn, ValueText } from './parts.tsx'
 import { Linked, ReferredBy } from './row-links.tsx'
 
 interface RowDrawerProps {
@@ -20,8 +20,8 @@ interface RowDrawerProps {
   readonly asOf: ReactNode
   /** the cluster was not read since */
   readonly isPast: boolean
-  /** policies hide something of the cluster */
-  readonly filtered: boolean
+  /** how the kind stands on the cluster; undefined: not known */
+  readonly on: RowsOn | undefined
   /** where there is a page of this row */
   readonly page?: string | undefined
   /** what else is known of the row */
@@ -33,7 +33,7 @@ interface RowDrawerProps {
 
 /** Everything that was collected of one object, beside the list it stands in. */
 export function RowDrawer(props: RowDrawerProps): ReactNode {
-  const { cluster, id, row, source, referredBy, asOf, isPast, filtered, page, absence, onClose, children } = props
+  const { cluster, id, row, source, referredBy, asOf, isPast, on, page, absence, onClose, children } = props
   return (
     <Dialog
       title={<Name text={row?.name ?? id} className="mono" />}
@@ -67,10 +67,10 @@ export function RowDrawer(props: RowDrawerProps): ReactNode {
                 ({ computed, amount }) => !computed && (!amount || amount.what === 'share'),
               )}
               all={source.columns}
-              filtered={filtered}
+              on={on}
             />
           </section>
-          <AmountsTable row={row} columns={source.columns} filtered={filtered} />
+          <AmountsTable row={row} columns={source.columns} on={on} />
           {children}
           {source.columns.map(({ name, label }) => (
             <NestedValue key={name} label={label} value={row.values[name]} />
@@ -78,12 +78,7 @@ export function RowDrawer(props: RowDrawerProps): ReactNode {
           {source.columns.some(({ computed }) => computed) && (
             <section>
               <h3>Computed</h3>
-              <Values
-                cluster={cluster}
-                row={row}
-                columns={source.columns.filter(({ computed }) => computed)}
-                filtered={filtered}
-              />
+              <Values cluster={cluster} row={row} columns={source.columns.filter(({ computed }) => computed)} on={on} />
             </section>
           )}
           <section>
@@ -105,10 +100,10 @@ interface ValuesProps {
   readonly columns: readonly ColumnView[]
   /** default: the same; the amounts that a share is made of stand elsewhere */
   readonly all?: readonly ColumnView[]
-  readonly filtered: boolean
+  readonly on: RowsOn | undefined
 }
 
-function Values({ cluster, row, columns, all = columns, filtered }: ValuesProps): ReactNode {
+function Values({ cluster, row, columns, all = columns, on }: ValuesProps): ReactNode {
   return (
     <dl className="pairs">
       {columns.map((column) => {
@@ -123,13 +118,13 @@ function Values({ cluster, row, columns, all = columns, filtered }: ValuesProps)
             <dt>{label}</dt>
             <dd>
               {amount?.what === 'share' ? (
-                <ShareMeter of={amount.of} row={row} columns={all} filtered={filtered} />
+                <ShareMeter of={amount.of} row={row} columns={all} on={on} />
               ) : typeof value === 'string' && unit !== 'time' && value !== '' && !health ? (
                 <Linked cluster={cluster} row={row} column={name}>
                   <Jointed text={sayScalar(value, unit)} />
                 </Linked>
               ) : (
-                <ValueText value={row.values[name]} column={column} filtered={filtered} />
+                <ValueText value={row.values[name]} column={column} on={on} />
               )}
               {!isPlain && (
                 <span className="sub mono">

@@ -81,7 +81,7 @@ export function RowsOf({ cluster, type, title, query, filter, columns: names }: 
                   </th>
                   {columns.map((column) => (
                     <td key={column.name}>
-                      <ValueText value={row.values[column.name]} column={column} filtered={on?.filtered ?? false} />
+                      <ValueText value={row.values[column.name]} column={column} on={on} />
                     </td>
                   ))}
                 </tr>

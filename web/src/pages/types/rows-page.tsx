@@ -16,7 +16,7 @@ import { formatCount, formatSpan, plural } from '../../model/format.ts'
 import { partTexts } from '../../model/part-texts.ts'
 import { type Counted, recounted } from '../../model/recount.ts'
 import { rowCharts } from '../../model/row-charts.ts'
-import { asOfNow, isIncomplete, policyType } from '../../model/row-values.ts'
+import { asOfNow, isIncomplete, policyType, usageBasis } from '../../model/row-values.ts'
 import { Link, navigate, setQuery, typeEditorPath, typePath, typesPath, usePlace, whyPath } from '../../router.tsx'
 import { useSession } from '../../session.ts'
 import { HowToBegin } from './how-to-begin.tsx'
@@ -160,6 +160,7 @@ function OfCluster({ cluster, view, first, row }: OfClusterProps): ReactNode {
               ? recounted(source.aggregations, on.aggregations, counted.rows)
               : on.aggregations
           }
+          usage={usageBasis([on])}
           isPast={stale}
           path={(filter) => `${typePath(cluster.name, view.type)}?${new URLSearchParams({ q: filter })}`}
         />

@@ -1,5 +1,6 @@
 import { IconDownload } from '@tabler/icons-react'
 import {
+  type ComponentProps,
   Fragment,
   memo,
   type ReactNode,
@@ -52,7 +53,7 @@ import { ShareMeter } from './amounts.tsx'
 import { ValueText } from './parts.tsx'
 import { GroupSelect, groupColumns, RowGroups } from './row-groups.tsx'
 import { Linked } from './row-links.tsx'
-import { SeenOn, useReadAt } from './seen-on.ts'
+import { SeenOn, useReadAt, useSeenOn } from './seen-on.ts'
 import { useRowHints } from './use-row-hints.ts'
 import { useSample } from './use-sample.ts'
 
@@ -73,8 +74,9 @@ export function rowColumns<T extends TableRowView>(
   { columns, scope }: Pick<SourceView, 'columns' | 'scope'>,
   rowPath: (row: T) => string | null,
   clusterOf: (row: T) => string | null = () => null,
-  isFiltered: (row: T) => boolean = () => false,
+  seen: SeenOn = new SeenOn(),
 ): readonly Column<T>[] {
+  const onOf = (row: T) => seen.get(clusterOf(row) ?? '')
   const linked = (row: T, column: string | null, text: ReactNode): ReactNode => {
     const cluster = clusterOf(row)
     if (cluster === null) return text
@@ -119,11 +121,20 @@ export function rowColumns<T extends TableRowView>(
         value: (row) => cellValue(row, column),
         cell: (row) => {
           if (column.amount?.what === 'share')
-            return <ShareMeter of={column.amount.of} row={row} columns={columns} filtered={isFiltered(row)} />
+            return <ShareMeter of={column.amount.of} row={row} columns={columns} on={onOf(row)} />
           const value = scalarOf(row.values[column.name])
           if (column.refersTo === 'object' && typeof value === 'string' && value.includes('/'))
             return <Reference value={value} linked={(name) => linked(row, column.name, name)} />
-          const text = <ValueText value={row.values[column.name]} column={column} filtered={isFiltered(row)} />
+          if (column.measured)
+            return (
+              <MeasuredText
+                value={row.values[column.name]}
+                column={column}
+                seen={seen}
+                cluster={clusterOf(row) ?? ''}
+              />
+            )
+          const text = <ValueText value={row.values[column.name]} column={column} on={onOf(row)} />
           return column.refersTo === null ? text : linked(row, column.name, text)
         },
       }),
@@ -197,6 +208,15 @@ function placeBelowName([name, ...rest]: readonly Column<ShownRow>[]): readonly 
   ]
 }
 
+/** A measured number tells by itself that it could not be read since. */
+function MeasuredText({
+  seen,
+  cluster,
+  ...rest
+}: Omit<ComponentProps<typeof ValueText>, 'on'> & { readonly seen: SeenOn; readonly cluster: string }): ReactNode {
+  return <ValueText {...rest} on={useSeenOn(seen, cluster)} />
+}
+
 function ReadAt({ seen, cluster }: { seen: SeenOn; cluster: string }): ReactNode {
   const at = useReadAt(seen, cluster)
   return at === null ? <Missing why="it was never read" /> : <Age at={at} />
@@ -250,7 +270,7 @@ export const RowsTable = memo(function RowsTable(props: RowsTableProps): ReactNo
   const [shownOn, setShownOn] = useState('[]')
   const columns = useMemo(() => {
     const path = (row: ShownRow) => rowPath(cluster, type, row.id)
-    const own = rowColumns<ShownRow>(info, path, clusterOf, ({ cluster: of }) => seenOn.get(of)?.filtered ?? false)
+    const own = rowColumns<ShownRow>(info, path, clusterOf, seenOn)
     const clusters = (JSON.parse(shownOn) as [string][]).map(([name]) => name) // made below
     return cluster === null ? fleetColumns(own, seenOn, clusters) : own
   }, [info, cluster, type, seenOn, shownOn])

@@ -25,6 +25,10 @@ export class SeenOn {
   }
 }
 
+/** How rows of a cluster stand, for what says it by itself. */
+export const useSeenOn = (seen: SeenOn, cluster: string): TypeOnClusterView | undefined =>
+  useSyncExternalStore(seen.subscribe, () => seen.get(cluster))
+
 /** When rows of a cluster were read, ms since the Unix epoch; null: never. */
 export const useReadAt = (seen: SeenOn, cluster: string): number | null =>
   useSyncExternalStore(seen.subscribe, () => seen.get(cluster)?.part.freshness?.observedAt ?? null)

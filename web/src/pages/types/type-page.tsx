@@ -35,6 +35,7 @@ import {
   sourceOf,
   titleOf,
   unreadWord,
+  usageBasis,
 } from '../../model/row-values.ts'
 import type { Basis } from '../../model/sums.ts'
 import {
@@ -217,6 +218,7 @@ function Across({ view, counted, onCounted }: AcrossProps): ReactNode {
           columns={source.columns}
           values={counted?.rows ? recounted(joined, values, counted.rows) : values}
           basis={basis}
+          usage={usageBasis(view.clusters)}
           isPast={basis !== null && basis.current < basis.counted}
           path={(filter) => `${typesPath(view.type)}?${new URLSearchParams({ q: filter })}`}
         />
