@@ -59,6 +59,17 @@ const filesIn = async (folder: string) =>
     .sort()
 const yamlIn = async (folder: string, path: string) => parse(await readFile(join(folder, path), 'utf8')) as unknown
 
+it('moves an inventory to where another path template says', async () => {
+  const folder = await aFolder()
+  const { listedAt = '' } = await sinkIn(folder).deliver(delivery([row('a'), row('b')]), signal)
+  const sink = sinkIn(folder, { pathTemplate: 'moved/{cluster}-{name}{extension}' })
+  await sink.deliver(delivery([row('a')], { formerList: listedAt }), signal)
+  expect(await filesIn(folder)).toEqual(['moved/west-api.manifest.json', 'moved/west-api.yaml'])
+  await sinkIn(folder).deliver(delivery([row('a')]), signal)
+  await sink.remove(west, { epoch: 9n, sequence: 1n }, signal, listedAt)
+  expect(await filesIn(folder)).toEqual([])
+})
+
 it('takes away what a killed agent left of a set, and nothing that others have put there since', async () => {
   const folder = await aFolder()
   const sink = sinkIn(folder)
@@ -196,7 +207,7 @@ describe('order', () => {
       { epoch: 4n, sequence: 99n },
       { epoch: 5n, sequence: 1n },
     ])
-      expect(await sink.deliver(delivery([row('early')], { position }), signal)).toEqual({
+      expect(await sink.deliver(delivery([row('early')], { position }), signal)).toMatchObject({
         position: late.position,
         written: 0,
         removed: 0,

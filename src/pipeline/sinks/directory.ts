@@ -46,7 +46,10 @@ export class DirectorySink implements Sink {
   async deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
     const options = { layout: this.#layout, writer: this.#writer, tree: this.#tree, held: this.#held }
     const plan = await planDocuments(delivery, options, signal)
-    if (plan.kind === 'none') return plan.receipt
+    if (plan.kind === 'none') {
+      await this.#take(plan.removed)
+      return plan.receipt
+    }
     let written = 0
     let bytes = 0
     if (plan.ahead) await this.#write(plan.ahead.path, plan.ahead.text)
@@ -62,8 +65,9 @@ export class DirectorySink implements Sink {
     return { position: delivery.position, written, removed: plan.removed.length, bytes, ...toldOf(plan) }
   }
 
-  async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
-    await this.#take(await planRemoval(writing, position, { layout: this.#layout, tree: this.#tree }, signal))
+  async remove(writing: Writing, position: Position, signal: AbortSignal, formerList?: string): Promise<void> {
+    const options = { layout: this.#layout, tree: this.#tree }
+    await this.#take(await planRemoval(writing, position, options, signal, formerList))
   }
 
   preview(writing: Writing): SinkPreview {

@@ -17,6 +17,10 @@ export interface Writing {
   readonly inventory: string
 }
 
+/** An inventory in a sentence. */
+export const writingWords = ({ cluster, namespace, inventory }: Writing): string =>
+  `${namespace === '' ? 'the cluster inventory ' : `inventory ${namespace}/`}${inventory} of cluster ${cluster}`
+
 /**
  * Where a writer stands. A later start of it has a greater epoch; within an epoch every snapshot has a greater sequence. Order never
  * comes from clocks.
@@ -60,6 +64,11 @@ export interface Delivery {
   }
   /** the sink took the same content before: it is asked whether it still holds it, and whether somebody else wrote there */
   readonly isLook?: boolean
+  /**
+   * where the list of the documents of this inventory stood in the sink when it was last written, as a Receipt said it; what stands by
+   * another path template goes once a complete snapshot stands by this one
+   */
+  readonly formerList?: string
   /** ceiling of one document or message in bytes; what does not fit goes in parts, or fails */
   readonly maxPartBytes: number
 }
@@ -74,6 +83,8 @@ export interface Receipt {
   readonly removed: number
   /** bytes of what was written, as far as the sink counts them */
   readonly bytes: number
+  /** path of the list of its documents, which a later delivery is told; absent: there is none */
+  readonly listedAt?: string
   /** so far only a part is written, which is durable; the rest is for another delivery, which is due at once */
   readonly isPartial?: boolean
   /** somebody else writes under this identity: who, and since when; nothing was written or deleted */
@@ -124,9 +135,10 @@ export interface Sink extends AsyncDisposable {
   alive?(writing: Writing, epoch: bigint, signal: AbortSignal): Promise<string | undefined>
   /**
    * Takes away what was written for an inventory that is no more, and nothing else.
+   * @param formerList as that of a Delivery
    * @throws SinkError; with `retryAfterMs` where nothing is wrong, and it has to wait
    */
-  remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void>
+  remove(writing: Writing, position: Position, signal: AbortSignal, formerList?: string): Promise<void>
   /** Nothing more is written for an inventory, and what stands there stays. Absent where nobody waits for that. */
   leave?(writing: Writing): Promise<void>
   /** An example of what would be written, for `status.preview`. */

@@ -42,6 +42,7 @@ const seen = {
           Text(64, 'of the sink and its cluster when it last took something: of another one nothing is known'),
         ),
         itemCount: Count('rows that it last took'),
+        manifest: Type.Optional(Text(1024, 'path of the list of its documents in the sink, where it keeps documents')),
         behindSince: Type.Optional(
           Moment(
             'of the oldest change that it lacks, where that is more than a minute later than its window; else absent',

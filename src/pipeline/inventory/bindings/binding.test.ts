@@ -490,6 +490,22 @@ describe('bindings of an inventory', () => {
     expect(reason()).toBe('Exported')
   })
 
+  it('tell a sink where it kept their documents when it was last written, also after a restart and to one that became another', async () => {
+    const seeds = new Map([['database/one', { listedAt: 'old/list' }]])
+    const world = new World({ seeds })
+    const { one } = world.places
+    one.listedAt = 'new/list'
+    world.rows.put([aRow('a')])
+    world.rows.setComplete(true)
+    world.follow(aPlan('one'))
+    await clock.advance(1)
+    expect(one.formerLists).toEqual(['old/list'])
+    expect(world.views()['database/one']).toMatchObject({ listedAt: 'new/list' })
+    world.follow(aPlan('one', { target: { kind: 'ready', sink: aSink('one', 'another') } }))
+    await clock.advance(1)
+    expect(one.formerLists).toEqual(['old/list', 'new/list'])
+  })
+
   it('say whom they replaced, for as long as they run', async () => {
     const world = new World()
     world.places.one.replaced = 'in place of what east wrote'

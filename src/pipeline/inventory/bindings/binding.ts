@@ -74,6 +74,8 @@ export interface Seed {
   }
   /** since when the sink lacks something, where that was late */
   readonly behindSince?: number
+  /** path of the list of its documents in the sink */
+  readonly listedAt?: string
 }
 
 /** What a sink lacks is late so long after its window: first tries and moments without a connection are over by then, ms. */
@@ -133,6 +135,8 @@ export class Binding implements AsyncDisposable {
   #replaced: string | undefined
   /** looks in a row that found the sink without what it had taken */
   #missed = 0
+  /** where the sink keeps the list of its documents; of another place by the same name it is told */
+  #listedAt: string | undefined
   /** which rows the sink has not deleted yet, and why */
   #waits: string | undefined
   #behindSince: number | undefined
@@ -147,6 +151,7 @@ export class Binding implements AsyncDisposable {
     this.#plan = plan
     this.#aliveAt = options.clock.now() + ALIVE_EVERY_MS
     this.#behindSince = seed?.behindSince
+    this.#listedAt = seed?.listedAt
     if (seed?.exported) {
       const { checksum, at } = seed.exported
       const ageMs = Math.max(0, options.now() - at)
@@ -229,6 +234,7 @@ export class Binding implements AsyncDisposable {
       ...(this.#exported?.rows !== undefined && { rows: this.#exported.rows }),
       ...(behindSince !== undefined && { behindSince }),
       ...(lateAt !== undefined && { lateAt }),
+      ...(this.#listedAt !== undefined && { listedAt: this.#listedAt }),
     }
     if (target.kind === 'blocked')
       return {
@@ -477,8 +483,15 @@ export class Binding implements AsyncDisposable {
     const wasMissed = this.#missed
     if (isHeartbeat && this.#plan.family !== 'database') this.#missed = receipt.written > 0 ? wasMissed + 1 : 0
     const isMissedNews = wasMissed !== this.#missed && Math.max(wasMissed, this.#missed) >= NOT_KEPT_LOOKS
+    const isMoved = receipt.listedAt !== this.#listedAt
+    this.#listedAt = receipt.listedAt
     const isNews =
-      isMissedNews || !isHeartbeat || waits !== undefined || this.#failure !== undefined || this.#waits !== lags
+      isMissedNews ||
+      isMoved ||
+      !isHeartbeat ||
+      waits !== undefined ||
+      this.#failure !== undefined ||
+      this.#waits !== lags
     this.#failure = undefined
     this.#waits = lags
     health.took(this.place, this.#inventory, snapshot.itemCount)
@@ -501,6 +514,7 @@ export class Binding implements AsyncDisposable {
       itemCount: snapshot.itemCount,
       takenAt,
       rows: () => snapshot.rows(),
+      ...(this.#listedAt !== undefined && { formerList: this.#listedAt }),
       ...(changes && { changes: { base: base.position, ...changes } }),
       maxPartBytes: this.#plan.maxPartBytes,
     }
@@ -554,7 +568,8 @@ export class Binding implements AsyncDisposable {
     if (waitMs > 0) return waitMs
     const writing = source.writing(sink.object.declaration.cluster)
     const position = source.nextPosition(this.name)
-    await pool.use(sink.object, (open, signal) => open.remove(writing, position, signal), this.#stop.signal)
+    const list = this.#listedAt
+    await pool.use(sink.object, (open, signal) => open.remove(writing, position, signal, list), this.#stop.signal)
     this.#removal = { kind: 'done' }
     this.#options.health.left(this.place, this.#inventory)
     onChange()

@@ -33,6 +33,8 @@ export interface BindingView {
   readonly behindSince?: number
   /** from then on that is late, by the pace of the binding */
   readonly lateAt?: number
+  /** path of the list of its documents in the sink */
+  readonly listedAt?: string
 }
 
 /** How the taking away of what a binding wrote stands. */

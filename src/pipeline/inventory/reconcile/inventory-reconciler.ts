@@ -474,7 +474,15 @@ const noTargets = ({ isYoung, message }: NoTargets) => ({ reason: isYoung ? 'Pro
 /** What earlier starts exported, and what they owed, as the status says it. */
 function seedsOf(status: InventoryStatus | undefined): ReadonlyMap<string, Seed> {
   const seeds = new Map<string, Seed>()
-  for (const { name, lastChecksum, lastExportTime, sinkIdentity, itemCount, behindSince } of status?.sinkExports ?? [])
+  for (const {
+    name,
+    lastChecksum,
+    lastExportTime,
+    sinkIdentity,
+    itemCount,
+    behindSince,
+    manifest,
+  } of status?.sinkExports ?? [])
     seeds.set(name, {
       ...(lastChecksum &&
         sinkIdentity && {
@@ -484,6 +492,7 @@ function seedsOf(status: InventoryStatus | undefined): ReadonlyMap<string, Seed>
           },
         }),
       ...(behindSince !== undefined && { behindSince: timeOf(behindSince) }),
+      ...(manifest !== undefined && { listedAt: manifest }),
     })
   return seeds
 }

@@ -51,7 +51,7 @@ export const exportsOf = (
 /** What was said of this binding stays where nothing newer is known. */
 function exportOf({ sinkExports = [] }: InventoryStatus, view: BindingView, now: number) {
   const before = sinkExports.find(({ name }) => name === view.name)
-  const { namespace, lastExportAt, behindSince, lateAt } = view
+  const { namespace, lastExportAt, behindSince, lateAt, listedAt = before?.manifest } = view
   const isLate = lateAt !== undefined && now >= lateAt
   const own = bindingCondition(view, isLate)
   return {
@@ -65,6 +65,7 @@ function exportOf({ sinkExports = [] }: InventoryStatus, view: BindingView, now:
           ...(view.identity !== undefined && { sinkIdentity: view.identity }),
           ...(view.rows !== undefined && { itemCount: view.rows }),
         }),
+    ...(listedAt !== undefined && { manifest: listedAt }),
     // Only where it is late: else each change would write a status before its export does.
     ...(isLate && behindSince !== undefined && { behindSince: timeText(behindSince) }),
     conditions: withConditions(before?.conditions, [own], undefined, now),

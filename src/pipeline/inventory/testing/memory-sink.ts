@@ -54,6 +54,10 @@ export class MemoryPlace {
   trouble: SinkErrorClass | 'hang' | 'conflict' | 'part' | undefined
   /** what is told of a writer before ours */
   replaced: string | undefined
+  /** as that of a Receipt */
+  listedAt: string | undefined
+  /** what deliveries said of it */
+  readonly formerLists: (string | undefined)[] = []
   /** by the clock of the place: nothing is deleted before */
   deletesAt = 0
   probeSays: Probe = { verified: true, message: 'it answers', warnings: [] }
@@ -101,6 +105,7 @@ export class MemoryPlace {
 
   async #deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
     this.attempts++
+    this.formerLists.push(delivery.formerList)
     await this.#maybeFail(signal)
     this.heardAt.push(this.now())
     const text = textOf(delivery.writing)
@@ -124,6 +129,7 @@ export class MemoryPlace {
       ...(kept > 0 && { kept }),
       ...(isWaiting && { waits }),
       ...(this.replaced !== undefined && { replaced: this.replaced }),
+      ...(this.listedAt !== undefined && { listedAt: this.listedAt }),
     }
     return { position: delivery.position, bytes: counts.written, ...counts, ...more }
   }

@@ -100,6 +100,9 @@ export function partPath(path: string, { index, total }: { readonly index: numbe
   return path.replace(EXTENSION, (extension) => `.part-${digits(index)}-of-${digits(total)}${extension}`)
 }
 
+/** What the paths of all parts of a document begin with. */
+export const partsPrefix = (path: string): string => `${path.replace(EXTENSION, '')}.part-`
+
 /** Path of the document that this is a part of, or is. */
 export const wholePath = (path: string): string => path.replace(PART, '')
 

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto'
-import { comparePositions, type Delivery, type Position, type Receipt, SinkError, type Writing } from '../sink.ts'
+import {
+  comparePositions,
+  type Delivery,
+  type Position,
+  type Receipt,
+  SinkError,
+  type Writing,
+  writingWords,
+} from '../sink.ts'
 import { replacedBy } from '../writer-name.ts'
 import { headOf } from './envelope.ts'
 import type { HeldPositions } from './held-positions.ts'
@@ -7,12 +15,12 @@ import { type DocumentLayout, embeddedAttribute, ownManifestPath } from './layou
 import { isListPath, wholePath } from './paths.ts'
 import { type DocumentFile, documentFiles, type Making, treeFiles } from './planned-files.ts'
 import {
+  isInside,
   isSameWriting,
   MAX_MANIFEST_BYTES,
   manifestText,
   parseManifest,
   type SetManifest,
-  writingWords,
 } from './set-manifest.ts'
 import { type DocumentTree, ownerKey, ownerOf, type Standing } from './tree.ts'
 
@@ -35,20 +43,29 @@ export type DocumentPlan =
       readonly manifest: DocumentFile
       /** The former manifest (of no file where there is none), which names the new files besides: written ahead of them, so that none is forgotten where that is as far as it comes. */
       readonly ahead?: DocumentFile
-      /** owned until now, and no more */
+      /** owned until now, and no more; the list of a former place comes last */
       readonly removed: readonly string[]
+      /** as that of a Receipt */
+      readonly listedAt: string
       /** as those of a Receipt */
       readonly replaced?: string
       readonly kept?: number
     }
-  /** What stands there is this snapshot, or a later one; nothing is done. */
-  | { readonly kind: 'none'; readonly receipt: Receipt }
+  /** What stands there is this snapshot, or a later one; nothing is written. */
+  | {
+      readonly kind: 'none'
+      /** those of a former place */
+      readonly removed: readonly string[]
+      readonly receipt: Receipt
+    }
 
 export interface PlanOptions {
   readonly layout: DocumentLayout
   readonly writer: string
   readonly tree: DocumentTree
   readonly held: HeldPositions
+  /** `namespace/name` of the sink; absent: it has none */
+  readonly sink?: string
   /** a plan is carried out as a whole or not at all, as by a commit; default: file by file */
   readonly isAtomic?: boolean
 }
@@ -63,14 +80,18 @@ export async function planDocuments(
   options: PlanOptions,
   signal: AbortSignal,
 ): Promise<DocumentPlan> {
-  const { layout, writer, tree, held, isAtomic = false } = options
+  const { layout, writer, tree, held, sink, isAtomic = false } = options
   const { writing } = delivery
   const path = ownManifestPath(layout, writing)
   const former = await readManifest(path, writing, tree, signal)
   if (former) {
     const position = held.of(writing, former.position)
-    if (comparePositions(position, delivery.position) >= 0)
-      return { kind: 'none', receipt: receiptOf({ ...former, position }, path, writer) }
+    if (comparePositions(position, delivery.position) >= 0) {
+      const receipt = receiptOf({ ...former, position }, path, writer)
+      const isOurs = receipt.conflict === undefined && former.complete
+      const removed = isOurs ? await formerPlace(delivery, new Set([...former.paths, path]), options, signal) : []
+      return { kind: 'none', removed, receipt: { ...receipt, removed: removed.length, ...listOf(delivery, path) } }
+    }
   }
   const isTree = rowsHaveFiles(delivery, layout, former)
 
@@ -99,19 +120,21 @@ export async function planDocuments(
       `${list} is the name of a list of files, which is kept beside documents: let no path template end in .manifest`,
     )
   const leftover = former?.leftover ?? []
+  const strays = former ? [] : await straysOf(paths, writing, tree, signal)
   const owned = new Set([...(former?.paths ?? []), ...leftover])
   const current = placesOf([...paths, path])
   const isPruned = prunes(layout, isTree)
   const goes = goesFrom(paths, complete && isPruned)
   const isGone = (one: string) => !current.has(one) && !isListPath(one)
   const gone = former?.paths.filter(isGone) ?? []
-  const going = [...gone.filter(goes), ...leftover.filter(isGone)]
+  const going = [...gone.filter(goes), ...leftover.filter(isGone), ...strays.filter(isGone)]
   const there = await tree.existing([...current, ...going], signal)
   const added = paths.filter((one) => !owned.has(one) && there.has(one))
   refuseObjectsOfOthers([...current], writing, there)
   await refuseListedByOthers(added, path, writing, tree, signal)
   const foreign = await perhapsOfOthers(leftover.filter(isGone), path, there, tree, signal)
   const removed = ofWriting(going, writing, there).filter((one) => !foreign.has(one))
+  const moved = await formerPlace(delivery, current, options, signal)
   const kept = gone.filter((one) => !goes(one))
   const keptCount = complete ? 0 : isTree && isPruned ? kept.length : keptRows
   const { exportedAt } = head
@@ -120,7 +143,19 @@ export async function planDocuments(
   const manifest: SetManifest = {
     ...(isSame
       ? former
-      : { writing, position, generation, exportedAt, complete, checksum, layout: fingerprint, writer, partTotal }),
+      : {
+          writing,
+          position,
+          generation,
+          exportedAt,
+          complete,
+          checksum,
+          layout: fingerprint,
+          writer,
+          partTotal,
+          ...(sink !== undefined && { sink }),
+          ...(!isPruned && { prune: false }),
+        }),
     paths: [...paths, ...kept].sort(),
     ...(!isAtomic && !isSame && removed.length > 0 && { leftover: removed.toSorted() }),
   }
@@ -138,7 +173,8 @@ export async function planDocuments(
     files,
     manifest: { path, text: manifestText(manifest) },
     ...((former ? fresh.length > 0 : fresh.length > 1) && { ahead: { path, text: manifestText(ahead) } }),
-    removed,
+    removed: [...removed, ...moved],
+    ...listOf(delivery, path),
     ...(replaced !== undefined && { replaced }),
     ...(keptCount > 0 && { kept: keptCount }),
   }
@@ -148,7 +184,9 @@ export async function planDocuments(
 export const toldOf = ({
   replaced,
   kept,
-}: DocumentPlan & { readonly kind: 'write' }): Pick<Receipt, 'replaced' | 'kept'> => ({
+  listedAt,
+}: DocumentPlan & { readonly kind: 'write' }): Pick<Receipt, 'replaced' | 'kept' | 'listedAt'> => ({
+  listedAt,
   ...(replaced !== undefined && { replaced }),
   ...(kept !== undefined && { kept }),
 })
@@ -157,13 +195,72 @@ export const toldOf = ({
 export async function planRemoval(
   writing: Writing,
   position: Position,
-  { layout, tree }: Pick<PlanOptions, 'layout' | 'tree'>,
+  { layout, tree, sink }: Pick<PlanOptions, 'layout' | 'tree' | 'sink'>,
+  signal: AbortSignal,
+  formerList?: string,
+): Promise<readonly string[]> {
+  const own = ownManifestPath(layout, writing)
+  const isOwn = (manifest: SetManifest) => manifest.sink === sink
+  const removed = await listedBy(own, { writing, position }, tree, signal)
+  if (!isFormerList(formerList, own)) return removed
+  return [...removed, ...(await listedBy(formerList, { writing, position }, tree, signal, isOwn))]
+}
+
+/** Where the list is of which the next delivery is told. What an incomplete snapshot left at a former place is not forgotten. */
+const listOf = ({ complete, formerList }: Delivery, own: string): { readonly listedAt: string } => ({
+  listedAt: isFormerList(formerList, own) && !complete ? formerList : own,
+})
+
+/** Whoever may write a status may have written it. */
+const isFormerList = (list: string | undefined, own: string): list is string =>
+  list !== undefined && list !== own && isListPath(list) && isInside(list)
+
+/** What goes of the place where this sink kept the inventory by another path template: all of it, unless something is to be kept there. */
+async function formerPlace(
+  { formerList, complete, writing, position }: Delivery,
+  current: ReadonlySet<string>,
+  { layout, tree, sink }: PlanOptions,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const path = ownManifestPath(layout, writing)
+  if (!complete || !isFormerList(formerList, ownManifestPath(layout, writing))) return []
+  const moves = (manifest: SetManifest) => manifest.sink === sink && manifest.prune !== false && layout.prune !== false
+  const listed = await listedBy(formerList, { writing, position }, tree, signal, moves)
+  return listed.filter((one) => !current.has(one))
+}
+
+/** Files of an inventory where there is no list of them: somebody deleted it. Only what says itself whose it is. */
+async function straysOf(
+  paths: readonly string[],
+  writing: Writing,
+  tree: DocumentTree,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const [first] = paths
+  if (!tree.partsOf || first === undefined) return []
+  const whole = wholePath(first)
+  const all = [whole, ...(await tree.partsOf(whole, signal).catch(unlisted))]
+  const there = await tree.existing(all, signal)
+  return all.filter((one) => there.get(one)?.owner === ownerKey(writing))
+}
+
+/** What a sink does not list is not tidied; what it cannot list now is for later. */
+function unlisted(error: unknown): readonly string[] {
+  if (error instanceof SinkError && error.errorClass !== 'transient') return []
+  throw error
+}
+
+/** Files that a list names, and the list itself, last; none where it is of somebody else, or later. */
+async function listedBy(
+  path: string,
+  { writing, position }: Pick<Delivery, 'writing' | 'position'>,
+  tree: DocumentTree,
+  signal: AbortSignal,
+  isMeant: (manifest: SetManifest) => boolean = () => true,
+): Promise<readonly string[]> {
   const manifest = parseManifest((await tree.read(path, MAX_MANIFEST_BYTES, signal)) ?? '')
   if (!manifest || !isSameWriting(manifest.writing, writing)) return []
   if (comparePositions(manifest.position, position) > 0) return []
+  if (!isMeant(manifest)) return []
   const { leftover = [] } = manifest
   const files = [...manifest.paths, ...leftover].filter((one) => !isListPath(one))
   const there = await tree.existing(files, signal)

@@ -21,6 +21,10 @@ export interface SetManifest {
   readonly layout: string
   /** who wrote it */
   readonly writer: string
+  /** `namespace/name` of the sink that it was written through; absent: nobody says */
+  readonly sink?: string
+  /** false: files that are written no more are kept */
+  readonly prune?: boolean
   readonly partTotal: number
   /** every file of the inventory, in ascending order */
   readonly paths: readonly string[]
@@ -30,7 +34,19 @@ export interface SetManifest {
 
 /** @throws SinkError terminal, where it would be more than is read */
 export function manifestText({ writing, position, ...rest }: SetManifest): string {
-  const { generation, exportedAt, complete, checksum, layout, writer, partTotal, paths, leftover = [] } = rest
+  const {
+    generation,
+    exportedAt,
+    complete,
+    checksum,
+    layout,
+    writer,
+    partTotal,
+    paths,
+    leftover = [],
+    sink,
+    prune,
+  } = rest
   const body = {
     kind: KIND,
     schemaVersion: KOLLECT_API_VERSION,
@@ -48,6 +64,8 @@ export function manifestText({ writing, position, ...rest }: SetManifest): strin
     checksum,
     layout,
     writer,
+    ...(sink !== undefined && { sink }),
+    ...(prune === false && { prune }),
     paths,
     ...(leftover.length > 0 && { leftover }),
   }
@@ -63,7 +81,7 @@ export function manifestText({ writing, position, ...rest }: SetManifest): strin
 export function parseManifest(text: string): SetManifest | undefined {
   const body = jsonOf(text)
   if (body?.kind !== KIND) return undefined
-  const { cluster, namespace, name, generation, partTotal, exportedAt, complete, checksum, layout, writer } = body
+  const { cluster, namespace, name, generation, partTotal, exportedAt, complete, checksum, layout, writer, sink } = body
   const [paths, leftover] = [pathsOf(body.paths), pathsOf(body.leftover ?? [])]
   const epoch = wholeNumber(body.epoch)
   const sequence = wholeNumber(body.sequence)
@@ -79,6 +97,8 @@ export function parseManifest(text: string): SetManifest | undefined {
     checksum: checksum as string,
     layout: layout as string,
     writer: writer as string,
+    ...(typeof sink === 'string' && { sink }),
+    ...(body.prune === false && { prune: false }),
     partTotal: Number(partTotal) || 1,
     paths,
     ...(leftover.length > 0 && { leftover }),
@@ -89,7 +109,7 @@ const pathsOf = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) && value.every((path) => typeof path === 'string' && isInside(path)) ? value : undefined
 
 /** Whoever may write to the sink may have written the list: it leads nowhere else. */
-const isInside = (path: string): boolean =>
+export const isInside = (path: string): boolean =>
   path !== '' && !path.startsWith('/') && !path.includes('..') && !path.includes('\0')
 
 const wholeNumber = (value: unknown): bigint | undefined =>
@@ -118,7 +138,3 @@ function jsonOf(text: string): Readonly<Record<string, unknown>> | undefined {
 
 export const isSameWriting = (a: Writing, b: Writing): boolean =>
   a.cluster === b.cluster && a.namespace === b.namespace && a.inventory === b.inventory
-
-/** An inventory in a sentence. */
-export const writingWords = ({ cluster, namespace, inventory }: Writing): string =>
-  `${namespace === '' ? 'the cluster inventory ' : `inventory ${namespace}/`}${inventory} of cluster ${cluster}`

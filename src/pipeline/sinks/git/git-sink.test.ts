@@ -214,6 +214,35 @@ describe('a commit', () => {
   })
 })
 
+it('moves an inventory to where another path template says, in the commit that brings it', async () => {
+  const git = await server()
+  const before = await opened(git.url())
+  const { listedAt = '' } = await before.deliver(deliveryOf(west, at(1), rowsTo(3)), signal)
+  await before.deliver(deliveryOf(writingOf('east'), at(1), rowsTo(3)), signal)
+  const sink = await opened(git.url(), { spec: { pathTemplate: 'moved/{cluster}-{name}{extension}' } })
+  const moved = deliveryOf(west, at(2), rowsTo(3), { formerList: listedAt })
+  expect(await sink.deliver(moved, signal)).toMatchObject({ listedAt: 'moved/west-workloads.manifest.json' })
+  expect(commits(git)).toBe(3)
+  expect(git.files()).toEqual(
+    expect.arrayContaining(['moved/west-workloads.yaml', 'moved/west-workloads.manifest.json']),
+  )
+  expect(git.files().filter((path) => path.startsWith('west'))).toEqual([])
+  expect(rowsIn(git, writingOf('east'))).toHaveLength(3)
+  // Told once more, as where nobody could write down that it was done.
+  await sink.deliver(deliveryOf(west, at(3), rowsTo(3), { isLook: true, formerList: listedAt }), signal)
+  expect(commits(git)).toBe(3)
+})
+
+it('keeps what is to be kept where another path template leads elsewhere', async () => {
+  const git = await server()
+  const layout = { mode: 'document' as const }
+  const before = await opened(git.url(), { spec: { pathTemplate: 'old/{name}-{generation}{extension}', layout } })
+  const { listedAt = '' } = await before.deliver(deliveryOf(west, at(1), rowsTo(3)), signal)
+  const sink = await opened(git.url(), { spec: { pathTemplate: 'new/{name}{extension}', layout } })
+  await sink.deliver(deliveryOf(west, at(2), rowsTo(4), { formerList: listedAt }), signal)
+  expect(git.files()).toEqual(expect.arrayContaining(['old/workloads-1.yaml', 'new/workloads.yaml']))
+})
+
 describe('bad luck', () => {
   it('a branch that is deleted, and a history that is rewritten, are written on again', async () => {
     const git = await server()

@@ -127,17 +127,26 @@ export class GitSink implements Sink {
     )
   }
 
-  async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
+  async remove(writing: Writing, position: Position, signal: AbortSignal, formerList?: string): Promise<void> {
     await this.#session(signal, (session) =>
       this.#replay(session, async (tree) => {
-        const removed = await planRemoval(writing, position, { layout: this.#layout, tree }, session.signal)
-        const receipt = { position, written: 0, removed: removed.length, bytes: 0 }
-        if (removed.length === 0) return { kind: 'none', receipt }
-        const facts = { ...this.#factsOf(writing), generation: 0, itemCount: 0, checksum: '', exportedAt: this.#moment }
-        const message = commitMessage(this.#declaration.spec.git ?? {}, facts, true)
-        return { kind: 'commit', message, files: [], removed, done: () => receipt }
+        const options = { layout: this.#layout, tree, sink: this.#name }
+        const removed = await planRemoval(writing, position, options, session.signal, formerList)
+        return this.#takenAway(writing, removed, { position, written: 0, removed: removed.length, bytes: 0 })
       }),
     )
+  }
+
+  #takenAway(writing: Writing, removed: readonly string[], receipt: Receipt): Decision {
+    if (removed.length === 0) return { kind: 'none', receipt }
+    const facts = { ...this.#factsOf(writing), generation: 0, itemCount: 0, checksum: '', exportedAt: this.#moment }
+    const message = commitMessage(this.#declaration.spec.git ?? {}, facts, true)
+    return { kind: 'commit', message, files: [], removed, done: () => receipt }
+  }
+
+  get #name(): string {
+    const { namespace, name } = this.#declaration
+    return `${namespace}/${name}`
   }
 
   preview(writing: Writing): SinkPreview {
@@ -180,9 +189,10 @@ export class GitSink implements Sink {
 
   async #delivered(delivery: Delivery, tree: GitTree, signal: AbortSignal): Promise<Decision> {
     const { writing, position } = delivery
-    const options = { layout: this.#layout, writer: this.#context.writer, tree, held: this.#held, isAtomic: true }
+    const { writer } = this.#context
+    const options = { layout: this.#layout, writer, tree, held: this.#held, sink: this.#name, isAtomic: true }
     const plan = await planDocuments(delivery, options, signal)
-    if (plan.kind === 'none') return plan
+    if (plan.kind === 'none') return this.#takenAway(writing, plan.removed, plan.receipt)
     const there = await tree.files([...plan.paths, ...plan.removed, plan.manifest.path], signal)
     const removed = plan.removed.filter((path) => there.has(path))
     const receipt = { position, written: 0, removed: removed.length, bytes: 0, ...toldOf(plan) }

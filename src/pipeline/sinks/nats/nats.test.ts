@@ -255,6 +255,14 @@ describe.each(natsPrograms)('a sink in $name', { timeout: 3 * SLOW_MS }, (progra
     await managed(nats.url, (manager) => manager.streams.update(place.stream, { max_msgs_per_subject: Number(parts) }))
     await deliver(sink, 3, fiveMegabytes())
     expect(texts(await rowsIn(nats.url, place.stream, west))).toEqual(texts(fiveMegabytes()))
+    // The next one finds the former one there as a whole until its last part is.
+    const narrow = expect.stringContaining('has no room for two snapshots')
+    expect((await sink.probe(never)).warnings).not.toContainEqual(narrow)
+    const all = Number(parts)
+    await managed(nats.url, (manager) => manager.streams.update(place.stream, { max_msgs_per_subject: all - 1 }))
+    const { warnings } = await sink.probe(never)
+    expect(warnings).toContainEqual(narrow)
+    expect(warnings.join()).toContain(`--max-msgs-per-subject=${all} or more`)
   })
 
   test('writes nothing into a stream whose bytes cannot hold it and that lets go of what others have, until it may be larger', async () => {

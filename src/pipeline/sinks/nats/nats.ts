@@ -16,6 +16,7 @@ import {
   SinkError,
   type SinkPreview,
   type Writing,
+  writingWords,
 } from '../sink.ts'
 import { replacedBy } from '../writer-name.ts'
 import { isWrongLast, natsSinkError } from './errors.ts'
@@ -24,6 +25,9 @@ import { type NatsSession, openSession } from './session.ts'
 
 /** Others who write on the same subject at the same time are waited for so often. */
 const RACES = 5
+
+/** Inventories that a warning is given of. */
+const MAX_NAMED = 3
 
 /** What is last on a subject. */
 interface Last {
@@ -44,6 +48,8 @@ class NatsSink implements Sink {
   readonly #context: SinkContext
   readonly #ending = new AbortController()
   readonly #last = new Map<string, Last>()
+  /** what this process published in parts, by inventory */
+  readonly #large = new Map<string, { readonly writing: Writing; readonly parts: number; readonly bytes: number }>()
   #session: Promise<NatsSession> | undefined
 
   constructor(declaration: EventDeclaration, context: SinkContext) {
@@ -69,7 +75,7 @@ class NatsSink implements Sink {
       return {
         verified: true,
         message: `${name} is reached, and the stream ${stream} takes ${filter} in messages of up to ${session.maxBytes} bytes`,
-        warnings: [...warnings, ...session.stream.warnings],
+        warnings: [...warnings, ...session.stream.warnings, ...this.#narrowWords(session)],
       }
     } catch (error) {
       signal.throwIfAborted()
@@ -165,8 +171,9 @@ class NatsSink implements Sink {
   async #publish(session: NatsSession, delivery: Delivery, after: number, signal: AbortSignal) {
     const { writer } = this.#context
     const subject = this.#plan.subjectOf(delivery.writing)
+    const key = keyOf(delivery.writing)
     const messages = () => eventMessages({ delivery, writer, maxBytes: session.maxBytes })
-    let [sequence, written, bytes] = [after, 0, 0]
+    let [sequence, written, bytes, stored] = [after, 0, 0, 0]
     for (const message of messages()) {
       signal.throwIfAborted()
       if (message.part.index === 1) await this.#checkRoom(session, message.part.total, () => storedBytes(messages()))
@@ -186,7 +193,10 @@ class NatsSink implements Sink {
       sequence = ack.seq
       written++
       bytes += Buffer.byteLength(message.body)
+      stored += storedBytes([message])
     }
+    if (written > 1) this.#large.set(key, { writing: delivery.writing, parts: written, bytes: stored })
+    else this.#large.delete(key)
     return { sequence, written, bytes }
   }
 
@@ -213,11 +223,24 @@ class NatsSink implements Sink {
   #lackOfRoom({ stream: { kept, roomBytes } }: NatsSession, parts: number, bytes: () => number): string | undefined {
     const { stream } = this.#plan
     if (kept !== undefined && parts > kept.messages)
-      return `the stream ${stream} keeps ${kept.words}, and this inventory takes ${parts}: let it keep more (nats stream edit ${stream} --${kept.option}=${parts}), or let NATS take larger messages (max_payload)`
+      return `the stream ${stream} keeps ${kept.words}, and this inventory takes ${parts}: let it keep more (nats stream edit ${stream} --${kept.option}=${2 * parts}), or let NATS take larger messages (max_payload)`
     if (roomBytes === undefined) return undefined
     const taken = bytes()
     if (taken <= roomBytes) return undefined
     return `the stream ${stream} has room for ${roomBytes} bytes of all subjects and lets go of the oldest, and this inventory alone takes about ${taken}: give it room for the others, too (nats stream edit ${stream} --max-bytes=${2 * taken} or more)`
+  }
+
+  /** In parts each new message may push out one of the snapshot that readers have until the last one is there. */
+  #narrowWords({ stream: { kept, roomBytes } }: NatsSession): readonly string[] {
+    const { stream } = this.#plan
+    return [...this.#large.values()].slice(0, MAX_NAMED).flatMap(({ writing, parts, bytes }) => {
+      const isFew = kept !== undefined && 2 * parts > kept.messages
+      if (!isFew && (roomBytes === undefined || 2 * bytes <= roomBytes)) return []
+      const option = isFew ? `--${kept.option}=${2 * parts}` : `--max-bytes=${2 * bytes}`
+      return [
+        `the stream ${stream} has no room for two snapshots of ${writingWords(writing)}, which takes ${parts} messages: readers may find neither while one replaces the other, and none until the agent is back where it ends meanwhile (nats stream edit ${stream} ${option} or more)`,
+      ]
+    })
   }
 
   /** @throws SinkError; where the signal ends it, its reason */

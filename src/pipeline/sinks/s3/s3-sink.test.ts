@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import {
   CreateBucketCommand,
+  DeleteObjectCommand,
   GetObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
@@ -21,17 +22,18 @@ const west = writingOf('west')
 const KEYS = { accessKeyID: 'test-key', secretAccessKey: 'test-secret-nobody-may-see' }
 
 interface Opening {
+  readonly name?: string
   readonly spec?: Partial<KollectSnapshotSinkSpec>
   readonly credentials?: Readonly<Record<string, string>>
   readonly context?: Partial<SinkContext>
 }
 
-async function opened(endpoint: string, { spec = {}, credentials = KEYS, context = {} }: Opening = {}) {
+async function opened(endpoint: string, { name = 'store', spec = {}, credentials = KEYS, context = {} }: Opening = {}) {
   const sink = await openSink(
     'snapshot',
     {
       namespace: 'team-a',
-      name: 'store',
+      name,
       cluster: 'west',
       credentials: Object.fromEntries(Object.entries(credentials).map(([name, text]) => [name, Buffer.from(text)])),
       spec: { type: 's3', endpoint, pathTemplate: 'clusters/{cluster}/{namespace}/{name}{extension}', ...spec },
@@ -127,6 +129,69 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
     const sink = await opened(url)
     await sink.remove(west, at(++sequence), signal)
     expect(await keysUnder(url)).toEqual([])
+  })
+
+  it('keeps an inventory at one place: what another path template left goes once all of it stands at the new one', async () => {
+    const url = place()
+    const all = { maxPartBytes: 8000 }
+    const before = await opened(url)
+    const { listedAt = '' } = await before.deliver(deliveryOf(west, at(1), rowsTo(100), all), signal)
+    expect(listedAt).toBe('clusters/west/team-a/workloads.manifest.json')
+    await before.deliver(deliveryOf(writingOf('east'), at(1), rowsTo(3)), signal)
+    const moved = { pathTemplate: 'moved/{cluster}-{name}{extension}' }
+    const sink = await opened(url, { spec: moved })
+    // Half of it takes nothing away, and the former place is not forgotten.
+    const half = deliveryOf(west, at(2), rowsTo(50), { ...all, complete: false, formerList: listedAt })
+    expect(await sink.deliver(half, signal)).toMatchObject({ listedAt })
+    expect(await keysUnder(url)).toContain(listedAt)
+    const whole = deliveryOf(west, at(3), rowsTo(90), { ...all, formerList: listedAt })
+    const told = await sink.deliver(whole, signal)
+    const { paths } = JSON.parse(await textOf(url, 'moved/west-workloads.manifest.json')) as { paths: string[] }
+    const east = ['clusters/east/team-a/workloads.json', 'clusters/east/team-a/workloads.manifest.json']
+    expect(await keysUnder(url)).toEqual([...east, ...paths, 'moved/west-workloads.manifest.json'].sort())
+    expect(told.listedAt).toBe('moved/west-workloads.manifest.json')
+    // Stopped before anybody was told: it goes with the next look, or with the inventory.
+    await before.deliver(deliveryOf(west, at(4), rowsTo(80), all), signal)
+    await sink.deliver(deliveryOf(west, at(5), rowsTo(80), all), signal)
+    await sink.deliver(deliveryOf(west, at(5), rowsTo(80), { ...all, isLook: true, formerList: listedAt }), signal)
+    expect((await keysUnder(url)).filter((key) => key.startsWith('clusters/'))).toEqual(east)
+    await before.deliver(deliveryOf(west, at(6), rowsTo(80), all), signal)
+    await sink.remove(west, at(7), signal, listedAt)
+    expect(await keysUnder(url)).toEqual(east)
+  })
+
+  it('leaves alone what another sink of the inventory keeps at the former place, and whatever a status was made to say', async () => {
+    const url = place()
+    const other = await opened(url, { name: 'other' })
+    const { listedAt = '' } = await other.deliver(deliveryOf(west, at(1), rowsTo(3)), signal)
+    await other.deliver(deliveryOf(writingOf('east'), at(1), rowsTo(3)), signal)
+    const sink = await opened(url, { spec: { pathTemplate: 'moved/{cluster}-{name}{extension}' } })
+    let sequence = 1
+    for (const formerList of [
+      listedAt,
+      listedAt.replace('west', 'east'),
+      `x/../${listedAt}`,
+      'clusters/west/team-a/workloads.json',
+    ])
+      await sink.deliver(deliveryOf(west, at(++sequence), rowsTo(sequence), { formerList }), signal)
+    expect((await keysUnder(url)).filter((key) => key.startsWith('clusters/'))).toHaveLength(4)
+  })
+
+  it('takes away the parts of an inventory whose manifest somebody deleted', async () => {
+    const url = place()
+    const all = { maxPartBytes: 8000 }
+    const sink = await opened(url)
+    await sink.deliver(deliveryOf(writingOf('east'), at(1), rowsTo(100), all), signal)
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(100), all), signal)
+    const list = 'clusters/west/team-a/workloads.manifest.json'
+    const prefix = new URL(url).pathname.replace('/inventory/', '')
+    const east = (await keysUnder(url)).filter((key) => key.startsWith('clusters/east/'))
+    for (const rows of [30, 1, 200]) {
+      await client.send(new DeleteObjectCommand({ Bucket: 'inventory', Key: `${prefix}/${list}` }))
+      await sink.deliver(deliveryOf(west, at(rows + 1), rowsTo(rows), all), signal)
+      const { paths } = JSON.parse(await textOf(url, list)) as { paths: string[] }
+      expect(await keysUnder(url)).toEqual([...east, ...paths, list].sort())
+    }
   })
 
   it('has an envelope for each inventory, in parts where it is large, and a manifest that names them', async () => {

@@ -72,9 +72,12 @@ export class S3Sink implements Sink {
 
   async deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
     const { writing, position } = delivery
-    const options = { layout: this.#layout, writer: this.#context.writer, tree: this.#store, held: this.#held }
+    const options = { ...this.#planning, writer: this.#context.writer, held: this.#held }
     const plan = await planDocuments(delivery, options, signal)
-    if (plan.kind === 'none') return plan.receipt
+    if (plan.kind === 'none') {
+      await this.#take(plan.removed, signal)
+      return plan.receipt
+    }
     const receipt = { position, written: 0, removed: plan.removed.length, bytes: 0, ...toldOf(plan) }
     const owner = ownerKey(writing)
     const right = this.#right.get(owner)
@@ -97,15 +100,14 @@ export class S3Sink implements Sink {
       receipt.written++
       receipt.bytes += Buffer.byteLength(body)
     }
-    for (const path of plan.removed) await this.#store.delete(path, signal)
+    await this.#take(plan.removed, signal)
     this.#held.set(writing, plan.position, position)
     this.#right.set(owner, isRight ? right : marks.digest('hex'))
     return receipt
   }
 
-  async remove(writing: Writing, position: Position, signal: AbortSignal): Promise<void> {
-    const removed = await planRemoval(writing, position, { layout: this.#layout, tree: this.#store }, signal)
-    for (const path of removed) await this.#store.delete(path, signal)
+  async remove(writing: Writing, position: Position, signal: AbortSignal, formerList?: string): Promise<void> {
+    await this.#take(await planRemoval(writing, position, this.#planning, signal, formerList), signal)
   }
 
   preview(writing: Writing): SinkPreview {
@@ -115,6 +117,15 @@ export class S3Sink implements Sink {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#store.close()
+  }
+
+  async #take(paths: readonly string[], signal: AbortSignal): Promise<void> {
+    for (const path of paths) await this.#store.delete(path, signal)
+  }
+
+  get #planning() {
+    const { namespace, name } = this.#declaration
+    return { layout: this.#layout, tree: this.#store, sink: `${namespace}/${name}` }
   }
 
   get #warnings(): readonly string[] {

@@ -7,6 +7,7 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  ListObjectsV2Command,
   NoSuchKey,
   NotFound,
   PutObjectCommand,
@@ -14,7 +15,7 @@ import {
 } from '@aws-sdk/client-s3'
 import pLimit from 'p-limit'
 import { boundReceived, type OutboundGuard } from '#outbound'
-import { type DocumentTree, type Standing, tooLarge } from '../documents/index.ts'
+import { type DocumentTree, partsPrefix, type Standing, tooLarge, wholePath } from '../documents/index.ts'
 import { SinkError, type SnapshotDeclaration } from '../sink.ts'
 import { Slots } from '../slots.ts'
 import type { Bucket } from './bucket.ts'
@@ -32,6 +33,10 @@ const CONNECT_MS = 10_000
 const SILENCE_MS = 30_000
 /** Looks at objects at the same time. */
 const AT_ONCE = 8
+/** Of a list, so that with the longest of names it is within MAX_WORDS_BYTES. */
+const LISTED_AT_ONCE = 40
+/** A document in more parts was not written here. */
+const MAX_PARTS = 10_000
 /** Metadata of an object: the key of the inventory that wrote it. */
 const OWNER = 'clusterpulse-owner'
 /** Metadata of an object: of its content. */
@@ -151,6 +156,23 @@ export class S3Store implements DocumentTree {
   // biome-ignore lint/correctness/useYield: each file says itself whose it is
   async *manifests(): AsyncIterable<never> {
     return
+  }
+
+  async partsOf(path: string, signal: AbortSignal): Promise<readonly string[]> {
+    const { Bucket, Key: Prefix } = this.#key(partsPrefix(path))
+    const isPart = (one: string) => wholePath(one) === path
+    const paths: string[] = []
+    let token: string | undefined
+    for (let listed = 0; listed < MAX_PARTS; listed += LISTED_AT_ONCE) {
+      const from = token === undefined ? {} : { ContinuationToken: token }
+      const command = new ListObjectsV2Command({ Bucket, Prefix, MaxKeys: LISTED_AT_ONCE, ...from })
+      const found = await this.#call(signal, () => this.#client.send(command, { abortSignal: signal }))
+      const keys = (found.Contents ?? []).flatMap(({ Key }) => Key ?? [])
+      paths.push(...keys.map((key) => key.slice(this.#bucket.prefix.length)).filter(isPart))
+      token = found.NextContinuationToken
+      if (token === undefined) break
+    }
+    return paths
   }
 
   async write(object: StoredText, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import { LoadMeter } from '../../components/meter.tsx'
 import { Missing, NotShown } from '../../components/text.tsx'
 import type { ColumnView, TableRowView } from '../../contract.ts'
+import { pastUsage } from '../../model/row-values.ts'
 import { absentFor, type RowsOn, ValueText } from './parts.tsx'
 
 type What = NonNullable<ColumnView['amount']>['what']
@@ -16,7 +17,7 @@ interface AmountsProps {
 const columnFor = (columns: readonly ColumnView[], of: string, what: What): ColumnView | undefined =>
   columns.find(({ amount }) => amount?.of === of && amount.what === what)
 
-/** The share of a resource that is used, over the share that is requested. */
+/** The share of a resource that is used, over the share that is requested; as the hub has it, the latter alone where use is not read any more. */
 export function ShareMeter({ of, row, columns, on }: AmountsProps & { readonly of: string }): ReactNode {
   const amount = (what: What): number | null => {
     const value = row.values[columnFor(columns, of, what)?.name ?? '']
@@ -26,7 +27,7 @@ export function ShareMeter({ of, row, columns, on }: AmountsProps & { readonly o
     capacity: amount('capacity'),
     allocatable: amount('allocatable'),
     requested: amount('requested'),
-    used: amount('used'),
+    used: on && pastUsage(on) ? null : amount('used'),
   }
   return <LoadMeter what={of === 'Memory' ? 'Memory' : 'CPU'} amounts={amounts} hidden={on?.filtered ?? false} />
 }

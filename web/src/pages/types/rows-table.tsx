@@ -121,7 +121,15 @@ export function rowColumns<T extends TableRowView>(
         value: (row) => cellValue(row, column),
         cell: (row) => {
           if (column.amount?.what === 'share')
-            return <ShareMeter of={column.amount.of} row={row} columns={columns} on={onOf(row)} />
+            return (
+              <MeasuredShare
+                of={column.amount.of}
+                row={row}
+                columns={columns}
+                seen={seen}
+                cluster={clusterOf(row) ?? ''}
+              />
+            )
           const value = scalarOf(row.values[column.name])
           if (column.refersTo === 'object' && typeof value === 'string' && value.includes('/'))
             return <Reference value={value} linked={(name) => linked(row, column.name, name)} />
@@ -215,6 +223,14 @@ function MeasuredText({
   ...rest
 }: Omit<ComponentProps<typeof ValueText>, 'on'> & { readonly seen: SeenOn; readonly cluster: string }): ReactNode {
   return <ValueText {...rest} on={useSeenOn(seen, cluster)} />
+}
+
+function MeasuredShare({
+  seen,
+  cluster,
+  ...rest
+}: Omit<ComponentProps<typeof ShareMeter>, 'on'> & { readonly seen: SeenOn; readonly cluster: string }): ReactNode {
+  return <ShareMeter {...rest} on={useSeenOn(seen, cluster)} />
 }
 
 function ReadAt({ seen, cluster }: { seen: SeenOn; cluster: string }): ReactNode {
