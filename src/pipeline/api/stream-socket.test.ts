@@ -1,6 +1,8 @@
 import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
-import { WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
+import { SocketWriter } from './stream-socket.ts'
 import { StreamReader } from './test/stream-reader.ts'
 import { aNode, aWorld, complete, proxy } from './test/world.ts'
 
@@ -135,4 +137,23 @@ describe('a client that opens streams again and again', () => {
     expect(await refused(url)).toBe(429)
     await Promise.all(answers.slice(0, 3).map(({ body }) => body?.cancel()))
   })
+})
+
+it('tells one that answered no ping why it is closed, should it read again', async () => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  const accepted = once(server, 'connection') as Promise<[WebSocket, { socket: Duplex }]>
+  const client = new WebSocket(`ws://127.0.0.1:${port}`, { autoPong: false })
+  opened.push(client)
+  const [socket, request] = await accepted
+  const writer = new SocketWriter(socket, request.socket, () => undefined)
+  const closed = once(client, 'close') as Promise<[number, Buffer]>
+  writer.ping()
+  await once(client, 'ping')
+  expect(client.readyState).toBe(WebSocket.OPEN)
+  writer.ping()
+  const [code, reason] = await closed
+  expect([code, String(reason)]).toEqual([1008, 'no ping was answered for 30 s'])
+  server.close()
 })

@@ -133,10 +133,11 @@ export class SocketWriter implements StreamWriter {
     this.#socket.terminate()
   }
 
-  /** One that has not answered the last is gone. */
+  /** One that has not answered the last is gone, or takes nothing: should it read again, it finds why. */
   ping(): void {
     if (!this.#isAlive) {
-      this.#socket.terminate()
+      // What does not answer to that either is cut off by the library.
+      this.#socket.close(1008, 'no ping was answered for 30 s')
       return
     }
     this.#isAlive = false

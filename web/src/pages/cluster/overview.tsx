@@ -44,7 +44,9 @@ export function OverviewTab({ cluster }: { cluster: ClusterView }): ReactNode {
 }
 
 function StatusPanel({ cluster }: { cluster: ClusterView }): ReactNode {
-  const beats = useAtTime((now) => heartbeatText(cluster, now))
+  // What is not heard any more may not be so since.
+  const heardAt = useLive(({ waitingSince }) => waitingSince)
+  const beats = useAtTime((now) => heartbeatText(cluster, heardAt === null ? now : Math.min(now, heardAt)))
   return (
     <section className="panel is-wide" aria-labelledby="status">
       <h2 id="status">How it is</h2>
