@@ -18,6 +18,11 @@ export class HubClock {
     this.#offsetMs = Math.max(...this.#differences)
   }
 
+  /** How long a message was on its way, ms, beyond the quickest of the last few; 0: nothing was measured yet. */
+  lateBy(hubNow: number): number {
+    return this.#differences.length === 0 ? 0 : this.now() - hubNow
+  }
+
   /** Forgets what was measured: after a sleep of the machine its clock may have been set. */
   forget(): void {
     this.#differences.length = 0

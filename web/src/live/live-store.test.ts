@@ -52,8 +52,8 @@ class TestSource extends EventTarget {
 class TestTarget extends EventTarget {
   readonly readyState = 1
   close(): void {}
-  say(kind: string, message: object): void {
-    this.dispatchEvent(new MessageEvent(kind, { data: JSON.stringify(message), lastEventId: '' }))
+  say(kind: string, message: object, lastEventId = ''): void {
+    this.dispatchEvent(new MessageEvent(kind, { data: JSON.stringify(message), lastEventId }))
   }
 }
 
@@ -371,6 +371,50 @@ describe('LiveStore', () => {
       await vi.waitFor(() => expect(fleet().clusters.size).toBe(3 + at), PATIENCE_MS)
     }
     expect(states).toEqual(['reconnecting', 'polling'])
+  })
+
+  it('takes messages that waited while the machine slept for the past, asks what is now, and says so meanwhile', async () => {
+    const sources: TestTarget[] = []
+    const urls: string[] = []
+    const openStream = (url: string) => {
+      urls.push(url)
+      sources.push(new TestTarget())
+      return sources.at(-1) as unknown as EventSource
+    }
+    let localNow = 1_000_000
+    const clock = new HubClock(() => localNow)
+    const timing = { quietMs: 60_000, silenceMs: 60_000, patienceMs: 60_000, wakeMs: 50 }
+    store = new LiveStore({ client: createClient({ baseUrl: base }), openStream, clock, timing })
+    store.start()
+    await vi.waitFor(() => expect(sources).toHaveLength(1))
+    const say = (kind: string, now: number, more = {}, id = '') => sources.at(-1)?.say(kind, { now, ...more }, id)
+    const ill = { ...cluster('west'), status: 'unhealthy' }
+    say('snapshot', 1_000_000, { clusters: [cluster('west')], rows: [] }, 'a-1')
+    say('synced', 1_000_000, {}, 'a-1')
+    expect(link()).toBe('live')
+    // 54 s later all that was said meanwhile comes at once.
+    localNow += 54_000
+    const [first] = sources
+    for (let ms = 1000; ms < 54_000; ms += 1000) first?.say('heartbeat', { now: 1_000_000 + ms }, '')
+    expect(link()).toBe('reconnecting')
+    expect(store.current().waitingSince).toBe(1_000_000)
+    expect(clock.now()).toBe(localNow)
+    expect(sources).toHaveLength(2)
+    expect(urls[1]).toContain('lastEventId=a-1')
+    say('change', localNow, { changes: [{ op: 'put', type: 'cluster', cluster: 'west', view: ill }] }, 'a-2')
+    say('synced', localNow, {}, 'a-2')
+    expect(link()).toBe('live')
+    expect(fleet().clusters.get('west')).toMatchObject({ status: 'unhealthy' })
+    // A clock of the hub that was set back makes everything late: that is believed of another stream.
+    await vi.waitFor(() => {
+      say('heartbeat', localNow - 20_000)
+      expect(sources).toHaveLength(3)
+    })
+    for (let beat = 0; beat < 5; beat++) say('heartbeat', localNow - 20_000 + beat)
+    say('synced', localNow - 20_000)
+    expect(link()).toBe('live')
+    expect(sources).toHaveLength(3)
+    expect(Math.abs(clock.now() - (localNow - 20_000))).toBeLessThan(10)
   })
 
   it('takes a timer that fires late, as after a sleep of the machine, for nothing that the hub did', async () => {

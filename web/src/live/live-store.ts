@@ -15,7 +15,8 @@ import { streamKinds } from './stream-share.ts'
  * A stream that breaks off, or says nothing for longer than a heartbeat takes, does not show that the hub is gone: it is asked.
  * Where nothing is there to answer, the page is offline at once; a hub that answers slowly, or hangs, is only waited for.
  * Where it answers and the stream says nothing all the same, the stream is opened anew, once; what then is not heard is not live.
- * Timers that fire late, as in a tab that slept, claim nothing: the hub is asked again.
+ * Timers that fire late, as in a tab that slept, claim nothing: the hub is asked again. Messages that waited meanwhile are of the
+ * past: what is there now is asked for instead.
  *
  * `access` says that what may be seen has changed: the snapshot after it replaces everything. Where nothing may be shown
  * (refused, session ended, policies cannot be read), nothing is kept either.
@@ -66,6 +67,10 @@ const defaultTiming = {
   lostMs: 5_000,
   /** a timer that fires so much later than it should says nothing of the hub: the machine slept, or the tab was held back */
   lateMs: 1_000,
+  /** a message that was longer on its way waited while the machine slept, or the tab was held back */
+  pastMs: 3_000,
+  /** what is late all the same is taken: the stream is opened anew for it no more often than this */
+  wakeMs: 10_000,
   /** how long the browser may try by itself before we poll */
   patienceMs: 10_000,
   pollMs: 30_000,
@@ -127,6 +132,8 @@ export class LiveStore {
   /** ms of `performance.now`: the last message, and when a stream that had stalled was last opened anew */
   #spokeMs = 0
   #renewedMs = Number.NEGATIVE_INFINITY
+  /** and when it was for messages of the past */
+  #wokeMs = Number.NEGATIVE_INFINITY
   #started = false
 
   constructor({ client, openStream, clock, random, timing }: LiveStoreOptions) {
@@ -312,6 +319,10 @@ export class LiveStore {
       this.#failed(source, true)
       return
     }
+    if ('now' in message && this.#isPast(message.now)) {
+      this.#wake()
+      return
+    }
     // Half a snapshot is nothing to resume after: it has an empty id.
     if (event.lastEventId || message.kind === 'snapshot') this.#lastEventId = event.lastEventId
     if ('now' in message) this.clock.observe(message.now)
@@ -363,6 +374,23 @@ export class LiveStore {
     })
     if (!fleet.isOutdated) this.#cancel('outdated')
     else if (message.kind === 'access') this.#later('outdated', this.#timing.outdatedMs, () => this.#forget())
+  }
+
+  /** Behind this one more may wait, all of which would be shown as if it were so now. */
+  #isPast(hubNow: number): boolean {
+    const { pastMs, wakeMs } = this.#timing
+    const isLate = this.#hasSpoken && this.clock.lateBy(hubNow) > pastMs
+    return isLate && performance.now() - this.#wokeMs > wakeMs
+  }
+
+  /** Goes on where it stands, over another connection. */
+  #wake(): void {
+    this.#wokeMs = performance.now()
+    this.#lose()
+    // What is late there as well is so by a clock that was set.
+    this.clock.forget()
+    this.#open()
+    if (this.#live.link.state === 'reconnecting') this.#bePatient()
   }
 
   /** What left while nothing was heard is known only once rows that began anew are drawn: it is asked for then. */

@@ -1,4 +1,4 @@
-import { type ReactNode, useMemo } from 'react'
+import { type ReactNode, useMemo, useState } from 'react'
 import { ClusterName } from '../../components/cluster-name.tsx'
 import { HealthMark } from '../../components/health.tsx'
 import { Jointed, WithNames } from '../../components/name.tsx'
@@ -33,7 +33,7 @@ import { type EventLine, eventLine } from '../../model/events.ts'
 import { formatCount, plural } from '../../model/format.ts'
 import { type Member, type MemberTrouble, memberTroubles } from '../../model/members.ts'
 import { type AgentTrouble, agentTroubles, isWaitedFor, severityOfTrouble, troubleOf } from '../../model/push.ts'
-import { clusterPath, Link, membersPath, navigate, setQuery } from '../../router.tsx'
+import { clusterPath, eventsPath, Link, membersPath, navigate, setQuery } from '../../router.tsx'
 import { useSeesMembers } from '../../types-seen.ts'
 import { lostLately } from './use-losses.ts'
 
@@ -440,6 +440,8 @@ export function RecentChanges({ clusters, losses, now }: StripProps): ReactNode 
   const groups = useMemo(() => groupChanges(recentLines(clusters, events, now)), [clusters, events, now])
   const more = groups.length - shownAtMost
   const { count, knownSince } = forgotten(clusters, now - HOUR_MS)
+  const [openedAt] = useState(() => now - performance.now())
+  const isYoung = openedAt > now - HOUR_MS
   return (
     <section className="panel changes" aria-labelledby="changes">
       <div className="panel-head">
@@ -451,13 +453,19 @@ export function RecentChanges({ clusters, losses, now }: StripProps): ReactNode 
         )}
       </div>
       {groups.length === 0 ? (
-        <p className="calm">{count === 0 ? 'Nothing has changed.' : 'Nothing is known to have changed.'}</p>
+        <p className="calm">{count === 0 && !isYoung ? 'Nothing has changed.' : 'Nothing is known to have changed.'}</p>
       ) : (
         <ol>
           {groups.slice(0, shownAtMost).map((group) => (
             <Change key={group.lines.at(-1)?.key} group={group} />
           ))}
         </ol>
+      )}
+      {isYoung && (
+        <p className="fine">
+          Health of the last hour; all else since this page was opened <Age at={openedAt} suffix=" ago" />. Before that:{' '}
+          <Link to={eventsPath}>Events</Link>.
+        </p>
       )}
       {count > 0 && (
         <p className="fine">

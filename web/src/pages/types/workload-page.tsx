@@ -1,5 +1,6 @@
-import { type ReactNode, useCallback } from 'react'
+import { type ReactNode, useCallback, useMemo } from 'react'
 import type { ClusterView } from '../../contract.ts'
+import { useFirstRows } from '../../live/use-rows.ts'
 import { termText } from '../../model/filter.ts'
 import { isOfWorkload } from '../../model/kube-events.ts'
 import { clusterPath, Link, namespacePath, whyPath } from '../../router.tsx'
@@ -20,9 +21,16 @@ const ofOthers = {
 export function WorkloadPage({ cluster: { name: cluster }, id }: { cluster: ClusterView; id: string }): ReactNode {
   const [, namespace = '', name = '', kind = ''] = /^([^/]*)\/(.*):([^:]*)$/.exec(id) ?? []
   const reference = `${kind}/${name}`
-  const keeps = useCallback((object: string) => isOfWorkload(reference, object), [reference])
   const inNamespace = termText('namespace', ':', namespace)
   const within = namespace === '' ? {} : { namespace }
+  const makers = useMakers(cluster, namespace, name)
+  const keeps = useCallback(
+    (object: string) => {
+      const maker = makers.get(object)
+      return maker === undefined ? isOfWorkload(reference, object) : maker === reference
+    },
+    [reference, makers],
+  )
   const { by, ...parts } = kind === 'CronJob' ? ofCronJob : ofOthers
   return (
     <ObjectPage
@@ -58,5 +66,24 @@ export function WorkloadPage({ cluster: { name: cluster }, id }: { cluster: Clus
         filter={`${inNamespace} ${termText(by, ':', reference)}`}
       />
     </ObjectPage>
+  )
+}
+
+/** So many pods are asked whose they are. */
+const ASKED = 500
+
+/** The workload of each pod whose name begins as this one does, as far as it is known: names alone would lead to others. */
+function useMakers(cluster: string, namespace: string, name: string): ReadonlyMap<string, string> {
+  const query = { ...(namespace !== '' && { namespace }), where: [`name~${name}`] }
+  const [paged] = useFirstRows(cluster, 'core/pods', query, ASKED)
+  const rows = paged.state === 'here' ? paged.rows : null
+  return useMemo(
+    () =>
+      new Map(
+        [...(rows?.values() ?? [])].flatMap(({ name, values: { workload } }) =>
+          typeof workload === 'string' ? [[`Pod/${name}`, workload] as const] : [],
+        ),
+      ),
+    [rows],
   )
 }
