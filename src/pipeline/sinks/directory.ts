@@ -6,6 +6,7 @@ import {
   everyFile,
   HeldPositions,
   planDocuments,
+  planMove,
   planRemoval,
   previewDocuments,
   type Standing,
@@ -46,13 +47,15 @@ export class DirectorySink implements Sink {
   async deliver(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
     const options = { layout: this.#layout, writer: this.#writer, tree: this.#tree, held: this.#held }
     const plan = await planDocuments(delivery, options, signal)
-    if (plan.kind === 'none') {
-      await this.#take(plan.removed)
-      return plan.receipt
+    const takeMoved = async () => {
+      const paths = await planMove(delivery, plan, options, signal)
+      await this.#take(paths)
+      return paths.length
     }
+    if (plan.kind === 'none') return { ...plan.receipt, removed: await takeMoved() }
     let written = 0
     let bytes = 0
-    if (plan.ahead) await this.#write(plan.ahead.path, plan.ahead.text)
+    for (const { path, text } of plan.ahead) await this.#write(path, text)
     for (const { path, text } of everyFile(plan)) {
       signal.throwIfAborted()
       if ((await this.#tree.read(path, Number.MAX_SAFE_INTEGER, signal)) === text) continue
@@ -62,7 +65,8 @@ export class DirectorySink implements Sink {
     }
     await this.#take(plan.removed)
     this.#held.set(delivery.writing, plan.position, delivery.position)
-    return { position: delivery.position, written, removed: plan.removed.length, bytes, ...toldOf(plan) }
+    const removed = plan.removed.length + (await takeMoved())
+    return { position: delivery.position, written, removed, bytes, ...toldOf(plan) }
   }
 
   async remove(writing: Writing, position: Position, signal: AbortSignal, formerList?: string): Promise<void> {

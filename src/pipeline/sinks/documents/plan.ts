@@ -11,7 +11,7 @@ import {
 import { replacedBy } from '../writer-name.ts'
 import { headOf } from './envelope.ts'
 import type { HeldPositions } from './held-positions.ts'
-import { type DocumentLayout, embeddedAttribute, ownManifestPath } from './layout.ts'
+import { type DocumentLayout, documentPath, embeddedAttribute, ownManifestPath } from './layout.ts'
 import { isListPath, wholePath } from './paths.ts'
 import { type DocumentFile, documentFiles, type Making, treeFiles } from './planned-files.ts'
 import {
@@ -30,6 +30,8 @@ export type DocumentPlan =
       readonly kind: 'write'
       /** The content is what stands there already; files that are missing or differ are mended. */
       readonly isSame: boolean
+      /** Another sink of the inventory kept it there: the list is ours from now on. */
+      readonly isTaken: boolean
       /** of the snapshot whose files they are: an earlier one, where the content is the same */
       readonly position: Position
       /** of the files */
@@ -41,23 +43,30 @@ export type DocumentPlan =
       /** each file once, and the same ones whenever they are asked for; the manifest is not among them */
       files(): Iterable<DocumentFile>
       readonly manifest: DocumentFile
-      /** The former manifest (of no file where there is none), which names the new files besides: written ahead of them, so that none is forgotten where that is as far as it comes. */
-      readonly ahead?: DocumentFile
-      /** owned until now, and no more; the list of a former place comes last */
+      /**
+       * Written ahead of the files, so that none is forgotten where that is as far as it comes: the list of the former place, which names
+       * this one; the former manifest (of no file where there is none), which names the new files besides.
+       */
+      readonly ahead: readonly DocumentFile[]
+      /** owned until now, and no more */
       readonly removed: readonly string[]
-      /** as that of a Receipt */
-      readonly listedAt: string
       /** as those of a Receipt */
       readonly replaced?: string
       readonly kept?: number
+      readonly places: FormerPlaces
     }
   /** What stands there is this snapshot, or a later one; nothing is written. */
-  | {
-      readonly kind: 'none'
-      /** those of a former place */
-      readonly removed: readonly string[]
-      readonly receipt: Receipt
-    }
+  | { readonly kind: 'none'; readonly receipt: Receipt; readonly places: FormerPlaces }
+
+/** Other places where a sink keeps an inventory, by a path template of before. */
+export interface FormerPlaces {
+  /** as that of a Receipt */
+  readonly listedAt: string
+  /** the lists there; empty as long as a complete snapshot does not stand at the new place */
+  readonly lists: readonly string[]
+  /** stays, whatever is in those lists */
+  readonly current: ReadonlySet<string>
+}
 
 export interface PlanOptions {
   readonly layout: DocumentLayout
@@ -65,7 +74,7 @@ export interface PlanOptions {
   readonly tree: DocumentTree
   readonly held: HeldPositions
   /** `namespace/name` of the sink; absent: it has none */
-  readonly sink?: string
+  readonly sink?: string | undefined
   /** a plan is carried out as a whole or not at all, as by a commit; default: file by file */
   readonly isAtomic?: boolean
 }
@@ -84,13 +93,15 @@ export async function planDocuments(
   const { writing } = delivery
   const path = ownManifestPath(layout, writing)
   const former = await readManifest(path, writing, tree, signal)
+  // Of two sinks of one inventory each has an order of its own: who comes to a place takes it over.
+  const isTaken = former?.writer === writer && former.sink !== undefined && former.sink !== sink
   if (former) {
     const position = held.of(writing, former.position)
-    if (comparePositions(position, delivery.position) >= 0) {
+    if (comparePositions(position, delivery.position) >= 0 && !isTaken) {
       const receipt = receiptOf({ ...former, position }, path, writer)
-      const isOurs = receipt.conflict === undefined && former.complete
-      const removed = isOurs ? await formerPlace(delivery, new Set([...former.paths, path]), options, signal) : []
-      return { kind: 'none', removed, receipt: { ...receipt, removed: removed.length, ...listOf(delivery, path) } }
+      const isWhole = receipt.conflict === undefined && former.complete && delivery.complete
+      const places = placesLeft(delivery, { path, former, isWhole, current: new Set([...former.paths, path]) })
+      return { kind: 'none', receipt: { ...receipt, listedAt: places.listedAt }, places }
     }
   }
   const isTree = rowsHaveFiles(delivery, layout, former)
@@ -134,7 +145,8 @@ export async function planDocuments(
   await refuseListedByOthers(added, path, writing, tree, signal)
   const foreign = await perhapsOfOthers(leftover.filter(isGone), path, there, tree, signal)
   const removed = ofWriting(going, writing, there).filter((one) => !foreign.has(one))
-  const moved = await formerPlace(delivery, current, options, signal)
+  const places = placesLeft(delivery, { path, former, isWhole: complete, current })
+  const movedTo = await standing(former?.movedTo ?? [], path, tree, signal)
   const kept = gone.filter((one) => !goes(one))
   const keptCount = complete ? 0 : isTree && isPruned ? kept.length : keptRows
   const { exportedAt } = head
@@ -157,24 +169,29 @@ export async function planDocuments(
           ...(!isPruned && { prune: false }),
         }),
     paths: [...paths, ...kept].sort(),
+    ...(sink !== undefined && former?.sink !== undefined && { sink }),
+    ...(!isSame && movedTo.length > 0 && { movedTo }),
     ...(!isAtomic && !isSame && removed.length > 0 && { leftover: removed.toSorted() }),
   }
   const fresh = isAtomic ? [] : paths.filter((one) => !owned.has(one))
   // Before the first one is whole there is none: nothing, and not all.
   const none = { ...manifest, position: NEVER, complete: false, checksum: '', paths: [] }
   const ahead = { ...(former ?? none), leftover: [...leftover, ...fresh].sort() }
+  const isAhead = former ? fresh.length > 0 : fresh.length > 1
+  const moving = isAtomic || isSame ? [] : await namedAhead(delivery, path, options, signal)
   return {
     kind: 'write',
     isSame,
+    isTaken,
     position: manifest.position,
     paths,
     free: new Set([...current].filter((one) => !there.has(one))),
     there,
     files,
     manifest: { path, text: manifestText(manifest) },
-    ...((former ? fresh.length > 0 : fresh.length > 1) && { ahead: { path, text: manifestText(ahead) } }),
-    removed: [...removed, ...moved],
-    ...listOf(delivery, path),
+    ahead: [...moving, ...(isAhead ? [{ path, text: manifestText(ahead) }] : [])],
+    removed,
+    places,
     ...(replaced !== undefined && { replaced }),
     ...(keptCount > 0 && { kept: keptCount }),
   }
@@ -184,7 +201,7 @@ export async function planDocuments(
 export const toldOf = ({
   replaced,
   kept,
-  listedAt,
+  places: { listedAt },
 }: DocumentPlan & { readonly kind: 'write' }): Pick<Receipt, 'replaced' | 'kept' | 'listedAt'> => ({
   listedAt,
   ...(replaced !== undefined && { replaced }),
@@ -200,32 +217,102 @@ export async function planRemoval(
   formerList?: string,
 ): Promise<readonly string[]> {
   const own = ownManifestPath(layout, writing)
-  const isOwn = (manifest: SetManifest) => manifest.sink === sink
-  const removed = await listedBy(own, { writing, position }, tree, signal)
-  if (!isFormerList(formerList, own)) return removed
-  return [...removed, ...(await listedBy(formerList, { writing, position }, tree, signal, isOwn))]
+  const text = await tree.read(own, MAX_MANIFEST_BYTES, signal)
+  const { movedTo = [] } = parseManifest(text ?? '') ?? {}
+  const document = documentPath(layout.template, writing, 0, layout.format)
+  const removed =
+    text === undefined
+      ? await straysOf([document], writing, tree, signal)
+      : await listedBy(own, { writing, position }, tree, signal)
+  const places = formerList === undefined ? movedTo : [formerList, ...movedTo]
+  return [...removed, ...(await filesAt(places, own, { writing, position }, { tree, sink }, signal))]
 }
 
-/** Where the list is of which the next delivery is told. What an incomplete snapshot left at a former place is not forgotten. */
-const listOf = ({ complete, formerList }: Delivery, own: string): { readonly listedAt: string } => ({
-  listedAt: isFormerList(formerList, own) && !complete ? formerList : own,
-})
+/** What is taken away of the places that an inventory has left, once all of it stands at its own. Asked when it was written. */
+export async function planMove(
+  delivery: Delivery,
+  { places: { lists, current } }: DocumentPlan,
+  { layout, tree, sink }: Pick<PlanOptions, 'layout' | 'tree' | 'sink'>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (lists.length === 0 || layout.prune === false) return []
+  const own = ownManifestPath(layout, delivery.writing)
+  const isKept = ({ prune }: SetManifest) => prune === false
+  const found = await filesAt(lists, own, delivery, { tree, sink, isKept }, signal)
+  return found.filter((one) => !current.has(one))
+}
 
-/** Whoever may write a status may have written it. */
+interface PlaceFacts {
+  /** of its own list */
+  readonly path: string
+  readonly former: SetManifest | undefined
+  /** a complete snapshot stands there, or will */
+  readonly isWhole: boolean
+  readonly current: ReadonlySet<string>
+}
+
+/** What an incomplete snapshot left at a former place is not forgotten. */
+function placesLeft({ formerList }: Delivery, { path, former, isWhole, current }: PlaceFacts): FormerPlaces {
+  const before = isFormerList(formerList, path) ? [formerList] : []
+  const [listedAt = path] = isWhole ? [] : before
+  return { listedAt, lists: isWhole ? [...before, ...(former?.movedTo ?? [])] : [], current }
+}
+
+/** Whoever may write a status, or to the sink, may have written it. */
 const isFormerList = (list: string | undefined, own: string): list is string =>
   list !== undefined && list !== own && isListPath(list) && isInside(list)
 
-/** What goes of the place where this sink kept the inventory by another path template: all of it, unless something is to be kept there. */
-async function formerPlace(
-  { formerList, complete, writing, position }: Delivery,
-  current: ReadonlySet<string>,
-  { layout, tree, sink }: PlanOptions,
+/**
+ * The list of the place that is left, naming the one that files go to, where it does not yet: else nobody knew of that, should it end in
+ * the middle.
+ */
+async function namedAhead(
+  { formerList, writing, position }: Delivery,
+  own: string,
+  { tree, sink }: PlanOptions,
+  signal: AbortSignal,
+): Promise<readonly DocumentFile[]> {
+  if (!isFormerList(formerList, own)) return []
+  const manifest = parseManifest((await tree.read(formerList, MAX_MANIFEST_BYTES, signal)) ?? '')
+  if (!manifest || !isOurs(manifest, { writing, position }) || manifest.sink !== sink) return []
+  const { movedTo = [] } = manifest
+  if (movedTo.includes(own)) return []
+  return [{ path: formerList, text: manifestText({ ...manifest, movedTo: [...movedTo, own] }) }]
+}
+
+/** Those of some lists that are there. */
+async function standing(lists: readonly string[], own: string, tree: DocumentTree, signal: AbortSignal) {
+  const asked = lists.filter((one) => isFormerList(one, own))
+  if (asked.length === 0) return []
+  const there = await tree.existing(asked, signal)
+  return asked.filter((one) => there.has(one))
+}
+
+/** All that this sink has at some places, and at those that it was on its way to from there; each list behind what it names. */
+async function filesAt(
+  lists: readonly string[],
+  own: string,
+  what: Pick<Delivery, 'writing' | 'position'>,
+  {
+    tree,
+    sink,
+    isKept = () => false,
+  }: Pick<PlanOptions, 'tree' | 'sink'> & { readonly isKept?: (manifest: SetManifest) => boolean },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  if (!complete || !isFormerList(formerList, ownManifestPath(layout, writing))) return []
-  const moves = (manifest: SetManifest) => manifest.sink === sink && manifest.prune !== false && layout.prune !== false
-  const listed = await listedBy(formerList, { writing, position }, tree, signal, moves)
-  return listed.filter((one) => !current.has(one))
+  const before = [...lists]
+  const seen = new Set<string>()
+  const found: string[] = []
+  for (let list = before.pop(); list !== undefined; list = before.pop()) {
+    if (!isFormerList(list, own) || seen.has(list)) continue
+    seen.add(list)
+    const manifest = parseManifest((await tree.read(list, MAX_MANIFEST_BYTES, signal)) ?? '')
+    if (!manifest || manifest.sink !== sink || isKept(manifest)) continue
+    before.push(...(manifest.movedTo ?? []))
+    // Those that lead on go last.
+    found.unshift(...(await listedBy(list, what, tree, signal)))
+  }
+  return found
 }
 
 /** Files of an inventory where there is no list of them: somebody deleted it. Only what says itself whose it is. */
@@ -249,18 +336,19 @@ function unlisted(error: unknown): readonly string[] {
   throw error
 }
 
+const isOurs = (manifest: SetManifest, { writing, position }: Pick<Delivery, 'writing' | 'position'>): boolean =>
+  isSameWriting(manifest.writing, writing) && comparePositions(manifest.position, position) <= 0
+
 /** Files that a list names, and the list itself, last; none where it is of somebody else, or later. */
 async function listedBy(
   path: string,
-  { writing, position }: Pick<Delivery, 'writing' | 'position'>,
+  what: Pick<Delivery, 'writing' | 'position'>,
   tree: DocumentTree,
   signal: AbortSignal,
-  isMeant: (manifest: SetManifest) => boolean = () => true,
 ): Promise<readonly string[]> {
   const manifest = parseManifest((await tree.read(path, MAX_MANIFEST_BYTES, signal)) ?? '')
-  if (!manifest || !isSameWriting(manifest.writing, writing)) return []
-  if (comparePositions(manifest.position, position) > 0) return []
-  if (!isMeant(manifest)) return []
+  if (!manifest || !isOurs(manifest, what)) return []
+  const { writing } = what
   const { leftover = [] } = manifest
   const files = [...manifest.paths, ...leftover].filter((one) => !isListPath(one))
   const there = await tree.existing(files, signal)

@@ -5,6 +5,8 @@ import { snapshotId } from './envelope.ts'
 const KIND = 'KollectExportSetManifest'
 /** The paths of some hundred thousand files. */
 export const MAX_MANIFEST_BYTES = 32 * 2 ** 20
+/** Places that an inventory may be on its way to. */
+const MAX_PLACES = 20
 /** Objects, lists and values: of others it takes a minute to read as many as there is room for. */
 const MAX_MANIFEST_VALUES = 1_000_000
 
@@ -23,6 +25,8 @@ export interface SetManifest {
   readonly writer: string
   /** `namespace/name` of the sink that it was written through; absent: nobody says */
   readonly sink?: string
+  /** lists of other places that it is moving to, or was when that was ended: its files may be there as well */
+  readonly movedTo?: readonly string[]
   /** false: files that are written no more are kept */
   readonly prune?: boolean
   readonly partTotal: number
@@ -46,6 +50,7 @@ export function manifestText({ writing, position, ...rest }: SetManifest): strin
     leftover = [],
     sink,
     prune,
+    movedTo = [],
   } = rest
   const body = {
     kind: KIND,
@@ -66,6 +71,7 @@ export function manifestText({ writing, position, ...rest }: SetManifest): strin
     writer,
     ...(sink !== undefined && { sink }),
     ...(prune === false && { prune }),
+    ...(movedTo.length > 0 && { movedTo }),
     paths,
     ...(leftover.length > 0 && { leftover }),
   }
@@ -83,6 +89,7 @@ export function parseManifest(text: string): SetManifest | undefined {
   if (body?.kind !== KIND) return undefined
   const { cluster, namespace, name, generation, partTotal, exportedAt, complete, checksum, layout, writer, sink } = body
   const [paths, leftover] = [pathsOf(body.paths), pathsOf(body.leftover ?? [])]
+  const movedTo = pathsOf(body.movedTo ?? [])?.slice(0, MAX_PLACES) ?? []
   const epoch = wholeNumber(body.epoch)
   const sequence = wholeNumber(body.sequence)
   const texts = [cluster, namespace, name, exportedAt, checksum, layout, writer]
@@ -98,6 +105,7 @@ export function parseManifest(text: string): SetManifest | undefined {
     layout: layout as string,
     writer: writer as string,
     ...(typeof sink === 'string' && { sink }),
+    ...(movedTo.length > 0 && { movedTo }),
     ...(body.prune === false && { prune: false }),
     partTotal: Number(partTotal) || 1,
     paths,

@@ -9,6 +9,7 @@ import {
   HeldPositions,
   layoutOf,
   planDocuments,
+  planMove,
   planRemoval,
   previewDocuments,
   toldOf,
@@ -192,9 +193,11 @@ export class GitSink implements Sink {
     const { writer } = this.#context
     const options = { layout: this.#layout, writer, tree, held: this.#held, sink: this.#name, isAtomic: true }
     const plan = await planDocuments(delivery, options, signal)
-    if (plan.kind === 'none') return this.#takenAway(writing, plan.removed, plan.receipt)
-    const there = await tree.files([...plan.paths, ...plan.removed, plan.manifest.path], signal)
-    const removed = plan.removed.filter((path) => there.has(path))
+    const moved = await planMove(delivery, plan, options, signal)
+    if (plan.kind === 'none') return this.#takenAway(writing, moved, { ...plan.receipt, removed: moved.length })
+    const goes = [...plan.removed, ...moved]
+    const there = await tree.files([...plan.paths, ...goes, plan.manifest.path], signal)
+    const removed = goes.filter((path) => there.has(path))
     const receipt = { position, written: 0, removed: removed.length, bytes: 0, ...toldOf(plan) }
     const every = everyFile(plan)
     function* changed(): Generator<DocumentFile> {

@@ -160,6 +160,73 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
     expect(await keysUnder(url)).toEqual(east)
   })
 
+  it('leaves nothing at places that it was on its way to when the path template changed once more, or the inventory went', async () => {
+    const url = place()
+    const templates = [
+      'a/{cluster}-{name}{extension}',
+      'b/{name}{extension}',
+      'c/{name}-{cluster}{extension}',
+      'd/{name}{extension}',
+    ]
+    let sequence = 0
+    let listedAt = ''
+    /** @param within so many requests come through */
+    const deliver = async (pathTemplate: string, rows: number, within?: number) => {
+      const stop = new AbortController()
+      let requests = 0
+      const guard = new OutboundGuard({ use: 'sink', allowLoopback: true, allowPrivate: true })
+      const check = guard.check.bind(guard)
+      guard.check = (host) => {
+        if (within !== undefined && ++requests > within) stop.abort(new Error('killed'))
+        check(host)
+      }
+      const sink = await opened(url, { context: { guard }, spec: { pathTemplate } })
+      const more = { maxPartBytes: 8000, ...(listedAt !== '' && { formerList: listedAt }) }
+      const work = sink.deliver(deliveryOf(west, at(++sequence), rowsTo(rows), more), stop.signal)
+      const receipt = await work.catch(() => undefined)
+      if (receipt?.listedAt !== undefined) listedAt = receipt.listedAt
+      return sink
+    }
+    await deliver(templates[0] as string, 100)
+    for (let within = 4; within < 40; within += 3)
+      for (const template of templates.slice(1)) await deliver(template, 60 + within, within)
+    const sink = await deliver(templates[2] as string, 50)
+    const list = 'c/workloads-west.manifest.json'
+    const { paths } = JSON.parse(await textOf(url, list)) as { paths: string[] }
+    expect(await keysUnder(url)).toEqual([...paths, list].sort())
+    await deliver(templates[3] as string, 120, 9)
+    await deliver(templates[1] as string, 70, 12)
+    await sink.remove(west, at(++sequence), signal, listedAt)
+    expect(await keysUnder(url)).toEqual([])
+  })
+
+  it('takes over the place of another sink of the inventory, which goes on elsewhere', async () => {
+    const url = place()
+    const spec = { pathTemplate: 'moved/{cluster}-{name}{extension}' }
+    const first = await opened(url, { name: 'first' })
+    const { listedAt = '' } = await first.deliver(deliveryOf(west, at(9), rowsTo(3)), signal)
+    const second = await opened(url, { name: 'second' })
+    await second.deliver(deliveryOf(west, at(2), rowsTo(3)), signal)
+    const elsewhere = await opened(url, { name: 'first', spec })
+    await elsewhere.deliver(deliveryOf(west, at(10), rowsTo(3), { formerList: listedAt }), signal)
+    expect(await keysUnder(url)).toHaveLength(4)
+    expect(JSON.parse(await textOf(url, listedAt))).toMatchObject({ sink: 'team-a/second' })
+  })
+
+  it('takes away its objects with the inventory, also where somebody deleted the manifest', async () => {
+    const url = place()
+    const sink = await opened(url)
+    await sink.deliver(deliveryOf(writingOf('east'), at(1), rowsTo(3)), signal)
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(100), { maxPartBytes: 8000 }), signal)
+    const Key = `${new URL(url).pathname.replace('/inventory/', '')}/clusters/west/team-a/workloads.manifest.json`
+    await client.send(new DeleteObjectCommand({ Bucket: 'inventory', Key }))
+    await sink.remove(west, at(2), signal)
+    expect(await keysUnder(url)).toEqual([
+      'clusters/east/team-a/workloads.json',
+      'clusters/east/team-a/workloads.manifest.json',
+    ])
+  })
+
   it('leaves alone what another sink of the inventory keeps at the former place, and whatever a status was made to say', async () => {
     const url = place()
     const other = await opened(url, { name: 'other' })

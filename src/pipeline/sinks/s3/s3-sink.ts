@@ -9,6 +9,7 @@ import {
   layoutOf,
   ownerKey,
   planDocuments,
+  planMove,
   planRemoval,
   previewDocuments,
   toldOf,
@@ -74,10 +75,12 @@ export class S3Sink implements Sink {
     const { writing, position } = delivery
     const options = { ...this.#planning, writer: this.#context.writer, held: this.#held }
     const plan = await planDocuments(delivery, options, signal)
-    if (plan.kind === 'none') {
-      await this.#take(plan.removed, signal)
-      return plan.receipt
+    const takeMoved = async () => {
+      const paths = await planMove(delivery, plan, options, signal)
+      await this.#take(paths, signal)
+      return paths.length
     }
+    if (plan.kind === 'none') return { ...plan.receipt, removed: await takeMoved() }
     const receipt = { position, written: 0, removed: plan.removed.length, bytes: 0, ...toldOf(plan) }
     const owner = ownerKey(writing)
     const right = this.#right.get(owner)
@@ -87,9 +90,9 @@ export class S3Sink implements Sink {
     const compares = delivery.complete && plan.there.get(plan.manifest.path)?.owner !== undefined
     const marks = createHash('sha256')
     const free = new Set(plan.free)
-    if (plan.ahead) {
-      await this.#store.write({ ...plan.ahead, contentType, owner, isNew: free.has(plan.ahead.path) }, signal)
-      free.delete(plan.ahead.path)
+    for (const file of plan.ahead) {
+      await this.#store.write({ ...file, contentType, owner, isNew: free.has(file.path) }, signal)
+      free.delete(file.path)
     }
     for (const { path, text: body } of isRight ? [] : filesOf(plan)) {
       const { mark } = plan.there.get(path) ?? {}
@@ -103,6 +106,7 @@ export class S3Sink implements Sink {
     await this.#take(plan.removed, signal)
     this.#held.set(writing, plan.position, position)
     this.#right.set(owner, isRight ? right : marks.digest('hex'))
+    receipt.removed += await takeMoved()
     return receipt
   }
 
@@ -139,7 +143,8 @@ export class S3Sink implements Sink {
 }
 
 /** What has to stand there; of content that does already the list was just read. */
-const filesOf = (plan: DocumentPlan & { readonly kind: 'write' }) => (plan.isSame ? plan.files() : everyFile(plan))
+const filesOf = (plan: DocumentPlan & { readonly kind: 'write' }) =>
+  plan.isSame && !plan.isTaken ? plan.files() : everyFile(plan)
 
 function addMark(marks: Hash, path: string, mark: string | undefined): void {
   marks.update(`${path}\0${mark}\0`)
