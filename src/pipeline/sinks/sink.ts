@@ -93,6 +93,8 @@ export interface Receipt {
   readonly replaced?: string
   /** rows that stand there still though the snapshot has none of them; absent: none, or such as are to stay */
   readonly kept?: number
+  /** what a probe warns of is another than before */
+  readonly warnsAnew?: boolean
   /** all was written, and what is gone is not deleted yet */
   readonly waits?: Waits
 }

@@ -707,6 +707,29 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       await store[Symbol.asyncDispose]()
     })
 
+    it('shows nothing of an emptied Redis before a manager that starts has read its log to the end', async () => {
+      await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
+      const steps: number[] = []
+      mirror.onSteps(() => steps.push(mirror.clusters().length))
+      await using store = await open({ waitsForLog: true, checkEveryMs: 20 })
+      await realSleep(200)
+      await store.apply([connected(west), connected(east), full(1)], 1)
+      await store.apply([{ kind: 'removed', cluster: east, at: now }, full(2)], 2)
+      await realSleep(200)
+      expect(await redis.exists('clusterpulse:positions', 'clusters:all')).toBe(0)
+      expect(mirror.availability().state).not.toBe('available')
+      store.begin()
+      await eventually('it has loaded', () => mirror.availability().state === 'available')
+      expect(mirror.clusters().map(({ name }) => name)).toEqual(['west'])
+      expect(mirror.cluster('west')?.sequence).toBe(2)
+      expect(steps.filter((count) => count !== 1)).toEqual([])
+      // One that finds all of it there waits for nothing.
+      await store[Symbol.asyncDispose]()
+      await using again = await open({ waitsForLog: true })
+      await again.apply([full(3)], 3)
+      await eventually('it is written', async () => (await redis.hget('clusterpulse:positions', 'hub')) === '3')
+    })
+
     it('reads everything again when pieces of the stream are missing', async () => {
       await using store = await open()
       await written(store, [connected(west), connected(east)], 1)

@@ -70,6 +70,8 @@ export interface RedisStateOptions extends Partial<DocumentSettings> {
   readonly program?: string
   /** which part of the fleet this process writes; the others write theirs beside it; default: all of it */
   readonly owner?: OwnerPlace
+  /** Where Redis lacks what is ours, nothing is written before `begin`: an empty fleet, or one of long ago, would be shown as that of now. */
+  readonly waitsForLog?: boolean
   /** how often to look whether Redis is there and still has the data, ms; default 5 s */
   readonly checkEveryMs?: number
   /** entries kept in the stream for mirrors; default 10 000 */
@@ -149,6 +151,8 @@ export class RedisStateStore implements StateStore {
   #entries = 0
   #memory = new FleetMemory(0)
   #generation: string | undefined
+  /** what is written is all that is known */
+  #hasBegun: boolean
   /** of the newest record in memory */
   #applied = -1
   /** of the newest record of which Redis has everything */
@@ -189,6 +193,7 @@ export class RedisStateStore implements StateStore {
     this.#logId = options.logId ?? 'hub'
     this.#owner = options.owner ?? soleOwner
     this.#program = options.program ?? 'this program'
+    this.#hasBegun = options.waitsForLog !== true
     this.#checkEveryMs = options.checkEveryMs ?? 5_000
     this.#streamLength = options.streamLength ?? 10_000
     this.#answeredAt = clock.now()
@@ -242,6 +247,11 @@ export class RedisStateStore implements StateStore {
     return this.#position
   }
 
+  begin(): void {
+    this.#hasBegun = true
+    this.#wake?.()
+  }
+
   sequence(cluster: ClusterName): number {
     return this.#memory.cluster(cluster)?.sequence ?? 0
   }
@@ -249,7 +259,8 @@ export class RedisStateStore implements StateStore {
   apply(...[records, position, signal, onApplied]: Parameters<StateStore['apply']>): Promise<Change[]> {
     const turn = this.#applying.then(async () => {
       signal?.throwIfAborted()
-      if (records.some(({ kind }) => kind === 'removed')) return this.#applyThrough(records, position, onApplied)
+      if (this.#hasBegun && records.some(({ kind }) => kind === 'removed'))
+        return this.#applyThrough(records, position, onApplied)
       const draft = this.#memory.draft(records)
       for (const [name, after] of draft.clusters) {
         if (!after) continue
@@ -282,7 +293,7 @@ export class RedisStateStore implements StateStore {
     await Promise.all([this.#watching, this.#writing, this.#applying, this.#documentsRest])
     await this.#turn
     try {
-      if (this.#isBehind() || this.#behind.size > 0) await this.#flush(this.#behind)
+      if (this.#hasBegun && (this.#isBehind() || this.#behind.size > 0)) await this.#flush(this.#behind)
     } catch (error) {
       this.#logger.warn({ error }, 'Redis did not take the newest state at the end: the next start reads the log again')
     }
@@ -351,7 +362,7 @@ export class RedisStateStore implements StateStore {
     const { signal } = this.#closing
     while (!signal.aborted) {
       const due = this.#documentsRest ? new Map<ClusterName, Shown>() : this.#due()
-      if (!this.#isBehind() && due.size === 0) {
+      if (!this.#hasBegun || (!this.#isBehind() && due.size === 0)) {
         const awake = new AbortController()
         this.#wake = () => awake.abort()
         await this.#clock.sleep(this.#behind.size > 0 ? LOOK_MS : IDLE_MS, awake.signal)
@@ -690,6 +701,7 @@ export class RedisStateStore implements StateStore {
     refuseOthers(loaded.division, this.#owner)
     const isWhole = loaded.unreadable.length === 0 && loaded.isComplete
     this.#generation = isWhole ? loaded.division.generations.get(this.#owner.index) : undefined
+    this.#hasBegun ||= this.#generation !== undefined
     for (const name of loaded.clusters.keys()) this.#listed.add(name)
     // A version never comes twice. What Redis has may be that of another owner, or gone: the time is above all of them.
     this.#memory = new FleetMemory(Math.max(loaded.version ?? 0, this.#clock.now()))
@@ -760,7 +772,7 @@ export class RedisStateStore implements StateStore {
             return this.#isOurs(division)
           })
           if (isThere) await this.#mend(names)
-          else await this.#writeAll(nothing, this.#position)
+          else if (this.#hasBegun) await this.#writeAll(nothing, this.#position)
           await this.#alerts.refresh()
         })
       } catch (error) {

@@ -495,6 +495,7 @@ export class Binding implements AsyncDisposable {
     this.#failure = undefined
     this.#waits = lags
     health.took(this.place, this.#inventory, snapshot.itemCount)
+    if (receipt.warnsAnew) health.doubt(this.place)
     // What changed while it was on its way is what the sink lacks now.
     const before = this.#behindSince
     const wasLate = this.#caughtUp(waits || (before !== undefined && before > takenAt) ? before : undefined)

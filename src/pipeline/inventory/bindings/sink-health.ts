@@ -62,6 +62,11 @@ export class SinkHealth {
     onDoubt(place)
   }
 
+  /** What is said of the sink may be another by now. */
+  doubt(place: SinkPlace): void {
+    this.#options.onDoubt(place)
+  }
+
   /** The inventory is not written there any more. */
   left(place: SinkPlace, inventory: string): void {
     this.#sinks.get(placeText(place))?.failing.delete(inventory)

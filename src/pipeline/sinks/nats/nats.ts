@@ -127,10 +127,13 @@ class NatsSink implements Sink {
       // Unknown until all of it is there.
       this.#last.delete(key)
       try {
+        const before = this.#narrowWords(session)
         const { sequence, ...done } = await this.#publish(session, delivery, last.sequence, signal)
+        const warnsAnew = this.#narrowWords(session).length !== before.length
         this.#last.set(key, { sequence, held: heldAfter(delivery, writer) })
         const replaced = replacedBy(writer, last.held?.writer)
-        return { ...done, position: delivery.position, removed: 0, ...(replaced !== undefined && { replaced }) }
+        const told = { ...(replaced !== undefined && { replaced }), ...(warnsAnew && { warnsAnew }) }
+        return { ...done, position: delivery.position, removed: 0, ...told }
       } catch (error) {
         if (!isWrongLast(error)) throw error
       }
