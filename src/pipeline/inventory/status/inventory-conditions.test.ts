@@ -15,6 +15,19 @@ const missing = view('missing', { state: 'blocked', errorClass: 'terminal', reas
 const same = view('same', { state: 'current', reason: 'UpToDate' })
 const first = view('first', { state: 'pending', reason: 'Pending' })
 
+it('is not in step with a sink that does not keep what it takes', () => {
+  const unkept = view('short', { state: 'exported', reason: 'WrittenAgain', message: 'the sink was without it' })
+  const conditions = inventoryConditions({ isSuspended: false, bindings: [taken, unkept] }, 0)
+  const said = Object.fromEntries(
+    conditions.map(({ type, status, reason, message }) => [type, [status, reason, message]]),
+  )
+  expect(said).toMatchObject({
+    Ready: ['True', 'WrittenAgain', 'database/short: the sink was without it'],
+    Synced: ['False', 'WrittenAgain', 'database/short: the sink was without it'],
+    Degraded: ['False', 'WrittenAgain', expect.any(String)],
+  })
+})
+
 it.each<[string, readonly BindingView[], string]>([
   ['all took it', [taken], 'True/Exported'],
   ['one is away, whatever the others say', [taken, tooLarge, refusing, away], 'False/SinkUnreachable'],

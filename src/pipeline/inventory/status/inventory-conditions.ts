@@ -1,5 +1,5 @@
 import type { Condition } from '#controller'
-import { type BindingView, WRITER_CONFLICT } from '../bindings/view.ts'
+import { type BindingView, WRITER_CONFLICT, WRITTEN_AGAIN } from '../bindings/view.ts'
 import type { TargetKey } from '../rows.ts'
 
 /** A condition as it is wanted; when it began is known by who writes it. */
@@ -95,6 +95,15 @@ function outcome(facts: InventoryFacts, failing: readonly BindingView[], now: nu
       condition('Ready', 'True', 'Behind', message),
       condition('Synced', 'False', 'Behind', message),
       condition('Degraded', 'False', 'Behind', message),
+    ]
+  }
+  const unkept = bindings.filter(({ reason }) => reason === WRITTEN_AGAIN)
+  if (unkept.length > 0) {
+    const message = said(unkept)
+    return [
+      condition('Ready', 'True', WRITTEN_AGAIN, message),
+      condition('Synced', 'False', WRITTEN_AGAIN, message),
+      condition('Degraded', 'False', WRITTEN_AGAIN, 'every sink takes what it is given; some do not keep it'),
     ]
   }
   const isNew = bindings.some(({ state }) => state === 'exported')

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Condition, setCondition } from '#controller'
 import type { KollectClusterInventoryStatus } from '#kinds'
-import type { BindingView } from '../bindings/view.ts'
+import { type BindingView, WRITTEN_AGAIN } from '../bindings/view.ts'
 import type { Shard } from '../compose.ts'
 import { type InventoryFacts, inventoryConditions, type WantedCondition } from './inventory-conditions.ts'
 
@@ -85,7 +85,7 @@ const kept = ({
 })
 
 function bindingCondition({ state, reason, message, behindSince }: BindingView, isLate: boolean): WantedCondition {
-  const isSynced = state === 'exported' || state === 'current'
+  const isSynced = (state === 'exported' || state === 'current') && reason !== WRITTEN_AGAIN
   const lacks = behindSince === undefined ? '' : `it lacks what changed since ${timeText(behindSince)}`
   if (isSynced && isLate) return { type: 'Synced', status: 'False', reason: 'Behind', message: lacks }
   const isFailing = state === 'failing' || state === 'blocked'
