@@ -88,8 +88,11 @@ const ALIVE_AGAIN_MS = seconds(10)
 
 /** What a sink in trouble was spared is tried again after so long at least, ms: others may be trying. */
 const SPARED_MS = seconds(2)
-/** What was gone once may have been deleted by somebody; what is gone again and again is not kept. */
+/** What was gone once may have been deleted by somebody; what was gone at so many of the last looks is not kept. */
 const NOT_KEPT_LOOKS = 2
+const LAST_LOOKS = 10
+/** Where others push it out by turns it is there for a while: after so many looks that found it, it is kept. */
+const KEPT_LOOKS = 4
 
 type Goal =
   | { readonly kind: 'export'; readonly sink: ReadySink }
@@ -133,8 +136,8 @@ export class Binding implements AsyncDisposable {
   #failure: { readonly reason: string; readonly message: string } | undefined
   /** what is told of another cluster that wrote there before; for as long as this process runs */
   #replaced: string | undefined
-  /** looks in a row that found the sink without what it had taken */
-  #missed = 0
+  /** the last looks: whether one found the sink without what it had taken */
+  #looks: readonly boolean[] = []
   /** where the sink keeps the list of its documents; of another place by the same name it is told */
   #listedAt: string | undefined
   /** which rows the sink has not deleted yet, and why */
@@ -258,7 +261,7 @@ export class Binding implements AsyncDisposable {
     if (this.#missed >= NOT_KEPT_LOOKS)
       return {
         ...{ ...known, state: 'exported', reason: WRITTEN_AGAIN },
-        message: `the sink was without it at its last ${this.#missed} looks, and took it again each time: its limits let go of it, or somebody deletes it, so that readers find it only for a while`,
+        message: `the sink was without it at ${this.#missed} of its last ${this.#looks.length} looks, and took it again each time: its limits let go of it, or somebody deletes it, so that readers find it only for a while`,
       }
     if (this.#isOurs)
       return { ...known, state: 'exported', reason: 'Exported', message: 'the sink holds what was exported' }
@@ -324,7 +327,7 @@ export class Binding implements AsyncDisposable {
     this.#failure = undefined
     this.#waits = undefined
     this.#replaced = undefined
-    this.#missed = 0
+    this.#looks = []
     if (isFirst && this.#exported?.identity === sink.identity) return
     this.#state = fresh
     this.#exported = undefined
@@ -481,7 +484,7 @@ export class Binding implements AsyncDisposable {
       )
     }
     const wasMissed = this.#missed
-    if (isHeartbeat && this.#plan.family !== 'database') this.#missed = receipt.written > 0 ? wasMissed + 1 : 0
+    if (isHeartbeat && this.#plan.family !== 'database') this.#note(receipt.written > 0)
     const isMissedNews = wasMissed !== this.#missed && Math.max(wasMissed, this.#missed) >= NOT_KEPT_LOOKS
     const isMoved = receipt.listedAt !== this.#listedAt
     this.#listedAt = receipt.listedAt
@@ -500,6 +503,16 @@ export class Binding implements AsyncDisposable {
     const before = this.#behindSince
     const wasLate = this.#caughtUp(waits || (before !== undefined && before > takenAt) ? before : undefined)
     if (isNews || wasLate) onChange()
+  }
+
+  /** @param isGone a look found the sink without what it had taken */
+  #note(isGone: boolean): void {
+    const looks = [...this.#looks, isGone].slice(-LAST_LOOKS)
+    this.#looks = looks.slice(-KEPT_LOOKS).includes(true) ? looks : []
+  }
+
+  get #missed(): number {
+    return this.#looks.filter(Boolean).length
   }
 
   #delivery(sink: ReadySink, snapshot: Snapshot, takenAt: number): Delivery {
