@@ -202,7 +202,7 @@ function inOne({ config, version, division: wanted, common, trail, logger, metri
       RedisStateStore.open({
         connection: redisConnection(config.redis),
         logId,
-        waitsForLog: true,
+        waits: true,
         program: version,
         ttlMs: config.collection.snapshotTtlMs,
         retentionMs: config.collection.seriesRetentionMs,

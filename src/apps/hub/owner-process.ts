@@ -117,7 +117,7 @@ class OwnerProcess {
         RedisStateStore.open({
           connection,
           logId,
-          waitsForLog: true,
+          waits: true,
           program: this.#version,
           owner: place,
           ttlMs: config.collection.snapshotTtlMs,

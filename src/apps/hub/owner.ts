@@ -61,6 +61,11 @@ export interface OwnerOptions {
 }
 
 const CATCH_UP_MS = seconds(10)
+/** Where connections cannot be read, what the log held is shown after so long. */
+const LOOKS_WITHIN_MS = seconds(60)
+/** Rows come behind the first looks. */
+const ROWS_WITHIN_MS = seconds(15)
+const ROWS_LOOK_MS = 200
 
 /** The parts from a connection to state and events, in order, of the clusters one process owns. */
 export interface Owner {
@@ -157,6 +162,21 @@ export function createOwner(options: OwnerOptions): Owner {
         }),
       )
     : undefined
+  let looked = (): void => undefined
+  const firstLooks = new Promise<void>((resolve) => {
+    looked = resolve
+  })
+  /** A store that began empty is shown once it holds what is known: a fleet that is there would seem to be gone, or as it was long ago. */
+  const beginShowing = async (): Promise<void> => {
+    await ingester.get().flushed()
+    const waited = new AbortController()
+    await Promise.race([firstLooks, systemClock.sleep(LOOKS_WITHIN_MS, waited.signal)])
+    waited.abort()
+    if (state.get().clusters().length === 0) await firstLooks
+    for (let ms = 0; ms < ROWS_WITHIN_MS && !state.get().clusters().every(hasPods); ms += ROWS_LOOK_MS)
+      await systemClock.sleep(ROWS_LOOK_MS)
+    state.get().begin?.()
+  }
   let manager: Manager | undefined
   const connections: Part = {
     name: 'connections',
@@ -179,6 +199,7 @@ export function createOwner(options: OwnerOptions): Owner {
             whyRefused: (cluster) => receiver.get().whyRefused(cluster),
           }),
           onRoleGaps: options.onRoleGaps,
+          onFirstLooks: looked,
           allowLocalKubeconfig: options.allowLocalKubeconfig,
           concurrency: collection.concurrency,
           watches: new WatchBudget(collection.maxWatches),
@@ -192,6 +213,7 @@ export function createOwner(options: OwnerOptions): Owner {
         logger,
       })
       await manager.start()
+      void beginShowing()
     },
     stop: async () => manager?.stop(),
   }
@@ -256,6 +278,10 @@ export function damageText({ kind, segment }: LogDamage): string {
     segment === '*.segment' ? 'all records of the log are gone' : 'a place of the log is damaged and was left out'
   return `${what}: what of it was not yet in state and history is lost. The hub goes on and reads anew; check the disk, and for the past put the folder back from a backup`
 }
+
+/** Its pods were read, or cannot be now. */
+const hasPods = ({ parts, tables }: ClusterState): boolean =>
+  parts.node?.outcome !== 'complete' || tables.get('pods')?.freshness != null
 
 /** Pods whose usage is read, or would be; undefined: the cluster is not one of ours. */
 function podsIn(cluster: ClusterState | undefined): number | undefined {

@@ -66,6 +66,8 @@ export interface ConnectionsOptions {
   readonly credentials?: Pick<AgentCredentials, 'check' | 'issue' | 'revoke' | 'sharedWith'>
   /** hears what the agent of a cluster may not read though MetricSources ask for it; []: it may read all of it */
   readonly onRoleGaps?: (cluster: ClusterName, gaps: readonly RoleGap[]) => void
+  /** each connection that was there at the start was looked at once, or a minute is over */
+  readonly onFirstLooks?: () => void
   /** how long a deleted connection waits for its member, so that the agent there is taken away, ms; default 5 min */
   readonly removalPatienceMs?: number
   /** watches over all clusters; default MAX_WATCHES, each of a connection of its own */
@@ -225,6 +227,7 @@ export function connectionReconcilers(options: ConnectionsOptions): readonly Con
         if (held !== waiting) return
         held = undefined
         watches.release()
+        options.onFirstLooks?.()
         for (const name of waiting)
           controller.enqueue({ name, namespace }, random() * spreadMs(waiting.size, ROWS_SPREAD_MS))
       })

@@ -34,8 +34,6 @@ export interface LogSink<Item> {
    * @param until when the first record that the log still has was taken, ms
    */
   missed?(until: number): Promise<readonly Item[]>
-  /** all that the log held when it was opened is applied */
-  begin?(): void
   /** the item that no try can apply is left out */
   leftOut?(item: Item): void
 }
@@ -127,7 +125,6 @@ export class LogConsumer<Item> implements AsyncDisposable {
     this.#done = from - 1
     this.#safest = from - 1
     if (from <= log.lastIndex()) this.#logFrom = from
-    void this.reached(log.lastIndex()).then(() => sink.begin?.())
     this.#loop = this.#run()
   }
 

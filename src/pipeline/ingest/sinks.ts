@@ -37,7 +37,6 @@ export function stateSink({ state, events, logger, onMissed }: StateSinkOptions)
       }
     },
     position: () => state.position(),
-    begin: () => state.begin?.(),
     leftOut: (record) => {
       if (record.kind === 'batch') onMissed(record.batch)
     },

@@ -707,11 +707,11 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       await store[Symbol.asyncDispose]()
     })
 
-    it('shows nothing of an emptied Redis before a manager that starts has read its log to the end', async () => {
+    it('shows nothing of an emptied Redis before a manager that starts says that it knows the fleet', async () => {
       await using mirror = new RedisMirror({ connection: server, waitMs: 50 })
       const steps: number[] = []
       mirror.onSteps(() => steps.push(mirror.clusters().length))
-      await using store = await open({ waitsForLog: true, checkEveryMs: 20 })
+      await using store = await open({ waits: true, checkEveryMs: 20 })
       await realSleep(200)
       await store.apply([connected(west), connected(east), full(1)], 1)
       await store.apply([{ kind: 'removed', cluster: east, at: now }, full(2)], 2)
@@ -725,7 +725,7 @@ describe.skipIf(redisMissing)(`RedisStateStore${redisMissing ? ` (skipped: ${red
       expect(steps.filter((count) => count !== 1)).toEqual([])
       // One that finds all of it there waits for nothing.
       await store[Symbol.asyncDispose]()
-      await using again = await open({ waitsForLog: true })
+      await using again = await open({ waits: true })
       await again.apply([full(3)], 3)
       await eventually('it is written', async () => (await redis.hget('clusterpulse:positions', 'hub')) === '3')
     })

@@ -71,7 +71,7 @@ export interface RedisStateOptions extends Partial<DocumentSettings> {
   /** which part of the fleet this process writes; the others write theirs beside it; default: all of it */
   readonly owner?: OwnerPlace
   /** Where Redis lacks what is ours, nothing is written before `begin`: an empty fleet, or one of long ago, would be shown as that of now. */
-  readonly waitsForLog?: boolean
+  readonly waits?: boolean
   /** how often to look whether Redis is there and still has the data, ms; default 5 s */
   readonly checkEveryMs?: number
   /** entries kept in the stream for mirrors; default 10 000 */
@@ -193,7 +193,7 @@ export class RedisStateStore implements StateStore {
     this.#logId = options.logId ?? 'hub'
     this.#owner = options.owner ?? soleOwner
     this.#program = options.program ?? 'this program'
-    this.#hasBegun = options.waitsForLog !== true
+    this.#hasBegun = options.waits !== true
     this.#checkEveryMs = options.checkEveryMs ?? 5_000
     this.#streamLength = options.streamLength ?? 10_000
     this.#answeredAt = clock.now()

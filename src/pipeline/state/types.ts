@@ -79,6 +79,6 @@ export interface StateStore extends StateReader, AsyncDisposable {
   position(): number
   /** sequence of the cluster's last applied batch; 0 before the first */
   sequence(cluster: ClusterName): number
-  /** All that the hub's log held when it was opened is applied. Absent where nobody waits for that. */
+  /** What the store holds is no less than what is known: the hub's log is applied, and clusters were looked at. Absent where nobody waits for that. */
   begin?(): void
 }

@@ -86,6 +86,18 @@ describe('StreamShare', () => {
     expect(open()).toEqual([])
   })
 
+  it('tells a tab that comes nothing of what waited in the stream that was open before', () => {
+    add('a', '')
+    const told: ToTab[] = []
+    share.add('b', base, (message) => told.push(message))
+    current().say('synced', { now: 1 })
+    current().dispatchEvent(new Event('error'))
+    expect(told).toEqual([])
+    vi.advanceTimersByTime(20)
+    current().say('synced', { now: 2 })
+    expect(told).toHaveLength(1)
+  })
+
   it('tells every tab that the stream broke off, and nothing of one that was replaced', () => {
     const a = add('a', '')
     const first = current()

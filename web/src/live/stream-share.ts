@@ -32,6 +32,8 @@ export const streamKinds = [
 interface Reader {
   readonly url: URL
   readonly tell: (message: ToTab) => void
+  /** the open stream was opened for it: what another one says, and what waited there, is none of its */
+  isIn: boolean
 }
 
 interface ShareOptions {
@@ -77,7 +79,7 @@ export class StreamShare {
   }
 
   add(id: string, url: string, tell: (message: ToTab) => void): void {
-    this.#readers.set(id, { url: new URL(url), tell })
+    this.#readers.set(id, { url: new URL(url), tell, isIn: false })
     clearTimeout(this.#lingering)
     this.#gathering ??= setTimeout(() => this.#open(), this.#options.gatherMs ?? 10)
   }
@@ -100,9 +102,11 @@ export class StreamShare {
 
   #open(): void {
     this.#close()
-    const urls = [...this.#readers.values()].map(({ url }) => url)
+    const readers = [...this.#readers.values()]
+    const urls = readers.map(({ url }) => url)
     const [first] = urls
     if (!first) return
+    for (const reader of readers) reader.isIn = true
     const asked = new URL(first)
     asked.search = ''
     const both = (name: string) => [...new Set(urls.flatMap((url) => url.searchParams.getAll(name)))]
@@ -121,14 +125,15 @@ export class StreamShare {
     source.addEventListener('error', () => {
       if (source !== this.#source) return
       const { readyState } = source
-      for (const [id, { tell }] of this.#readers) tell({ op: 'error', id, readyState })
+      for (const [id, { tell, isIn }] of this.#readers) if (isIn) tell({ op: 'error', id, readyState })
     })
   }
 
   #hear(kind: (typeof streamKinds)[number], { data, lastEventId }: MessageEvent<string>): void {
     const isOfRows = kind === 'rows' || kind === 'rowsChange' || kind === 'rowsEnd'
     const query = isOfRows ? this.#rows[numberIn(data)] : undefined
-    for (const [id, { url, tell }] of this.#readers) {
+    for (const [id, { url, tell, isIn }] of this.#readers) {
+      if (!isIn) continue
       if (!isOfRows) tell({ op: 'message', id, kind, data, lastEventId })
       else if (query !== undefined) {
         const own = url.searchParams.getAll('rows').indexOf(query)

@@ -9,7 +9,7 @@
 export { documentFormats } from './format.ts'
 export { HeldPositions } from './held-positions.ts'
 export { type DocumentLayout, layoutOf } from './layout.ts'
-export { partsPrefix, wholePath } from './paths.ts'
+export { isListPath, partsPrefix, wholePath } from './paths.ts'
 export { type DocumentPlan, everyFile, planDocuments, planMove, planRemoval, toldOf } from './plan.ts'
 export type { DocumentFile } from './planned-files.ts'
 export { previewDocuments } from './preview.ts'

@@ -111,5 +111,8 @@ const LIST = '.manifest.json'
 /** Path of what lists the files of a document. */
 export const manifestPath = (path: string): string => path.replace(EXTENSION, LIST)
 
+/** Path of a document whose files such a list names, where documents are JSON. */
+export const documentOf = (list: string): string => `${list.slice(0, -LIST.length)}.json`
+
 /** Whether such a list may stand there, of whomever: nothing else does. */
 export const isListPath = (path: string): boolean => path.toLowerCase().endsWith(LIST)

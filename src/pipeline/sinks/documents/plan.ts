@@ -12,7 +12,7 @@ import { replacedBy } from '../writer-name.ts'
 import { headOf } from './envelope.ts'
 import type { HeldPositions } from './held-positions.ts'
 import { type DocumentLayout, documentPath, embeddedAttribute, ownManifestPath } from './layout.ts'
-import { isListPath, wholePath } from './paths.ts'
+import { documentOf, isListPath, wholePath } from './paths.ts'
 import { type DocumentFile, documentFiles, type Making, treeFiles } from './planned-files.ts'
 import {
   isInside,
@@ -145,7 +145,10 @@ export async function planDocuments(
   await refuseListedByOthers(added, path, writing, tree, signal)
   const foreign = await perhapsOfOthers(leftover.filter(isGone), path, there, tree, signal)
   const removed = ofWriting(going, writing, there).filter((one) => !foreign.has(one))
-  const places = placesLeft(delivery, { path, former, isWhole: complete, current })
+  // It stood here when that was written down, and does not any more: it had moved, and nobody could write down where to.
+  const lost = !former && delivery.formerList === path ? await listsOf(writing, tree, signal) : []
+  const left = placesLeft(delivery, { path, former, isWhole: complete, current })
+  const places = complete ? { ...left, lists: [...left.lists, ...lost] } : left
   const movedTo = await standing(former?.movedTo ?? [], path, tree, signal)
   const kept = gone.filter((one) => !goes(one))
   const keptCount = complete ? 0 : isTree && isPruned ? kept.length : keptRows
@@ -224,7 +227,8 @@ export async function planRemoval(
     text === undefined
       ? await straysOf([document], writing, tree, signal)
       : await listedBy(own, { writing, position }, tree, signal)
-  const places = formerList === undefined ? movedTo : [formerList, ...movedTo]
+  const lost = text === undefined ? await listsOf(writing, tree, signal) : []
+  const places = [...(formerList === undefined ? [] : [formerList]), ...movedTo, ...lost]
   return [...removed, ...(await filesAt(places, own, { writing, position }, { tree, sink }, signal))]
 }
 
@@ -274,7 +278,7 @@ async function namedAhead(
 ): Promise<readonly DocumentFile[]> {
   if (!isFormerList(formerList, own)) return []
   const manifest = parseManifest((await tree.read(formerList, MAX_MANIFEST_BYTES, signal)) ?? '')
-  if (!manifest || !isOurs(manifest, { writing, position }) || manifest.sink !== sink) return []
+  if (!manifest || !isOurs(manifest, { writing, position }) || !isOf(manifest, sink)) return []
   const { movedTo = [] } = manifest
   if (movedTo.includes(own)) return []
   return [{ path: formerList, text: manifestText({ ...manifest, movedTo: [...movedTo, own] }) }]
@@ -288,7 +292,14 @@ async function standing(lists: readonly string[], own: string, tree: DocumentTre
   return asked.filter((one) => there.has(one))
 }
 
-/** All that this sink has at some places, and at those that it was on its way to from there; each list behind what it names. */
+/** A list that says nothing of its sink was written by a former version. */
+const isOf = (manifest: SetManifest, sink: string | undefined): boolean =>
+  manifest.sink === undefined || manifest.sink === sink
+
+/**
+ * All that this sink has at some places, and at those that it was on its way to from there; each list behind what it names. Where a list
+ * is not there any more it was taken away when all had moved, and nobody could write down where to: it is looked for.
+ */
 async function filesAt(
   lists: readonly string[],
   own: string,
@@ -303,16 +314,34 @@ async function filesAt(
   const before = [...lists]
   const seen = new Set<string>()
   const found: string[] = []
+  let isSearched = false
   for (let list = before.pop(); list !== undefined; list = before.pop()) {
     if (!isFormerList(list, own) || seen.has(list)) continue
     seen.add(list)
-    const manifest = parseManifest((await tree.read(list, MAX_MANIFEST_BYTES, signal)) ?? '')
-    if (!manifest || manifest.sink !== sink || isKept(manifest)) continue
+    const text = await tree.read(list, MAX_MANIFEST_BYTES, signal)
+    if (text === undefined) {
+      found.unshift(...(await straysOf([documentOf(list)], what.writing, tree, signal)))
+      if (!isSearched) before.push(...(await listsOf(what.writing, tree, signal)))
+      isSearched = true
+      continue
+    }
+    const manifest = parseManifest(text)
+    if (!manifest || !isOf(manifest, sink) || isKept(manifest)) continue
     before.push(...(manifest.movedTo ?? []))
     // Those that lead on go last.
     found.unshift(...(await listedBy(list, what, tree, signal)))
   }
   return found
+}
+
+async function listsOf(writing: Writing, tree: DocumentTree, signal: AbortSignal): Promise<readonly string[]> {
+  if (tree.listsOf) return tree.listsOf(ownerKey(writing), signal).catch(unlisted)
+  const lists: string[] = []
+  for await (const [list, text] of tree.manifests(MAX_MANIFEST_BYTES, signal)) {
+    const manifest = parseManifest(text)
+    if (manifest && isSameWriting(manifest.writing, writing)) lists.push(list)
+  }
+  return lists
 }
 
 /** Files of an inventory where there is no list of them: somebody deleted it. Only what says itself whose it is. */

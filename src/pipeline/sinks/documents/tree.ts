@@ -22,6 +22,8 @@ export interface DocumentTree {
    * where owners are kept with files.
    */
   manifests(maxBytes: number, signal: AbortSignal): AsyncIterable<readonly [string, string]>
+  /** Paths of the lists that an inventory has anywhere. Absent where `manifests` are all there are. */
+  listsOf?(owner: string, signal: AbortSignal): Promise<readonly string[]>
   /** Paths of all parts of a document, of any number of them. Absent where a file that no list names cannot be ours. */
   partsOf?(path: string, signal: AbortSignal): Promise<readonly string[]>
 }

@@ -228,9 +228,18 @@ it('moves an inventory to where another path template says, in the commit that b
   )
   expect(git.files().filter((path) => path.startsWith('west'))).toEqual([])
   expect(rowsIn(git, writingOf('east'))).toHaveLength(3)
+  // It ended before anybody wrote down where it is, and is to be elsewhere by now.
+  const third = await opened(git.url(), { spec: { pathTemplate: 'third/{cluster}-{name}{extension}' } })
+  await third.deliver(deliveryOf(west, at(3), rowsTo(3), { formerList: listedAt }), signal)
+  expect(git.files().filter((path) => path.includes('west'))).toEqual([
+    'third/west-workloads.manifest.json',
+    'third/west-workloads.yaml',
+  ])
+  await sink.deliver(deliveryOf(west, at(4), rowsTo(3), { formerList: 'third/west-workloads.manifest.json' }), signal)
+  expect(commits(git)).toBe(5)
   // Told once more, as where nobody could write down that it was done.
-  await sink.deliver(deliveryOf(west, at(3), rowsTo(3), { isLook: true, formerList: listedAt }), signal)
-  expect(commits(git)).toBe(3)
+  await sink.deliver(deliveryOf(west, at(5), rowsTo(3), { isLook: true, formerList: listedAt }), signal)
+  expect(commits(git)).toBe(5)
 })
 
 it('keeps what is to be kept where another path template leads elsewhere', async () => {

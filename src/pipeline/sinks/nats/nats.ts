@@ -117,22 +117,22 @@ class NatsSink implements Sink {
     // Of a subject that several share nothing is known, so that a look tells nothing.
     if (delivery.isLook && !this.#plan.isOwnSubject)
       return { position: delivery.position, written: 0, removed: 0, bytes: 0 }
+    const before = this.#narrowWords(session).length
+    const warns = () => this.#narrowWords(session).length !== before && { warnsAnew: true as const }
     for (let left = RACES; left > 0; left--) {
       const last = await this.#lastOf(session, delivery.writing, delivery.isLook)
       const known = knownBy(last.held, delivery, writer)
       if (known) {
         this.#last.set(key, { ...last, held: known.held })
-        return known.receipt
+        return { ...known.receipt, ...warns() }
       }
       // Unknown until all of it is there.
       this.#last.delete(key)
       try {
-        const before = this.#narrowWords(session)
         const { sequence, ...done } = await this.#publish(session, delivery, last.sequence, signal)
-        const warnsAnew = this.#narrowWords(session).length !== before.length
         this.#last.set(key, { sequence, held: heldAfter(delivery, writer) })
         const replaced = replacedBy(writer, last.held?.writer)
-        const told = { ...(replaced !== undefined && { replaced }), ...(warnsAnew && { warnsAnew }) }
+        const told = { ...(replaced !== undefined && { replaced }), ...warns() }
         return { ...done, position: delivery.position, removed: 0, ...told }
       } catch (error) {
         if (!isWrongLast(error)) throw error
@@ -159,6 +159,10 @@ class NatsSink implements Sink {
     const facts = eventFacts((name) => message.header.get(name))
     if (!facts || keyOf(facts.writing) !== keyOf(writing)) return { sequence: message.seq }
     const { part, position, checksum, complete, writer } = facts
+    if (part.total > 1 && !this.#large.has(keyOf(writing))) {
+      const bytes = (part.total - 1) * session.maxBytes + message.data.length
+      this.#large.set(keyOf(writing), { writing, parts: part.total, bytes })
+    }
     // Parts are published in order, each behind the one before: where the last one is there, all were.
     const isWhole = part.index === part.total && (await this.#hasLast(session, subject, part.total))
     return { sequence: message.seq, held: { position, checksum, complete, writer, isWhole } }

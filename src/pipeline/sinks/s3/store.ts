@@ -15,7 +15,7 @@ import {
 } from '@aws-sdk/client-s3'
 import pLimit from 'p-limit'
 import { boundReceived, type OutboundGuard } from '#outbound'
-import { type DocumentTree, partsPrefix, type Standing, tooLarge, wholePath } from '../documents/index.ts'
+import { type DocumentTree, isListPath, partsPrefix, type Standing, tooLarge, wholePath } from '../documents/index.ts'
 import { SinkError, type SnapshotDeclaration } from '../sink.ts'
 import { Slots } from '../slots.ts'
 import type { Bucket } from './bucket.ts'
@@ -35,8 +35,8 @@ const SILENCE_MS = 30_000
 const AT_ONCE = 8
 /** Of a list, so that with the longest of names it is within MAX_WORDS_BYTES. */
 const LISTED_AT_ONCE = 40
-/** A document in more parts was not written here. */
-const MAX_PARTS = 10_000
+/** Of a bucket with more objects no more are looked at. */
+const MAX_LISTED = 100_000
 /** Metadata of an object: the key of the inventory that wrote it. */
 const OWNER = 'clusterpulse-owner'
 /** Metadata of an object: of its content. */
@@ -158,17 +158,26 @@ export class S3Store implements DocumentTree {
     return
   }
 
-  async partsOf(path: string, signal: AbortSignal): Promise<readonly string[]> {
-    const { Bucket, Key: Prefix } = this.#key(partsPrefix(path))
-    const isPart = (one: string) => wholePath(one) === path
+  async listsOf(owner: string, signal: AbortSignal): Promise<readonly string[]> {
+    const lists = await this.#listed('', isListPath, signal)
+    const there = await this.existing(lists, signal)
+    return lists.filter((one) => there.get(one)?.owner === owner)
+  }
+
+  partsOf(path: string, signal: AbortSignal): Promise<readonly string[]> {
+    return this.#listed(partsPrefix(path), (one) => wholePath(one) === path, signal)
+  }
+
+  async #listed(prefix: string, isMeant: (path: string) => boolean, signal: AbortSignal): Promise<readonly string[]> {
+    const { Bucket, Key: Prefix } = this.#key(prefix)
     const paths: string[] = []
     let token: string | undefined
-    for (let listed = 0; listed < MAX_PARTS; listed += LISTED_AT_ONCE) {
+    for (let listed = 0; listed < MAX_LISTED; listed += LISTED_AT_ONCE) {
       const from = token === undefined ? {} : { ContinuationToken: token }
       const command = new ListObjectsV2Command({ Bucket, Prefix, MaxKeys: LISTED_AT_ONCE, ...from })
       const found = await this.#call(signal, () => this.#client.send(command, { abortSignal: signal }))
       const keys = (found.Contents ?? []).flatMap(({ Key }) => Key ?? [])
-      paths.push(...keys.map((key) => key.slice(this.#bucket.prefix.length)).filter(isPart))
+      paths.push(...keys.map((key) => key.slice(this.#bucket.prefix.length)).filter(isMeant))
       token = found.NextContinuationToken
       if (token === undefined) break
     }
