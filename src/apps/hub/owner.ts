@@ -7,7 +7,7 @@ import { type EventBus, openEvents } from '#events'
 import type { HistoryStore } from '#history'
 import { Ingester, type LogSink } from '#ingest'
 import { ClientPool, type KubeClient } from '#kube'
-import { type ClusterName, type ClusterState, type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
+import { type ClusterName, type ClusterState, minutes, type OwnerPlace, seconds, soleOwner, systemClock } from '#model'
 import { OutboundGuard } from '#outbound'
 import { ClusterPublisher } from '#publish'
 import { type Log, type LogDamage, type Metrics, openLog, type Part } from '#runtime'
@@ -167,16 +167,17 @@ export function createOwner(options: OwnerOptions): Owner {
     looked = resolve
   })
   /** A store that began empty is shown once it holds what is known: a fleet that is there would seem to be gone, or as it was long ago. */
-  const beginShowing = async (): Promise<void> => {
-    await ingester.get().flushed()
+  const beginShowing = async (store: StateStore, applied: Promise<void>, signal: AbortSignal): Promise<void> => {
+    await applied
     const waited = new AbortController()
-    await Promise.race([firstLooks, systemClock.sleep(LOOKS_WITHIN_MS, waited.signal)])
+    await Promise.race([firstLooks, systemClock.sleep(LOOKS_WITHIN_MS, AbortSignal.any([waited.signal, signal]))])
     waited.abort()
-    if (state.get().clusters().length === 0) await firstLooks
-    for (let ms = 0; ms < ROWS_WITHIN_MS && !state.get().clusters().every(hasPods); ms += ROWS_LOOK_MS)
-      await systemClock.sleep(ROWS_LOOK_MS)
-    state.get().begin?.()
+    if (store.clusters().length === 0) await Promise.race([firstLooks, systemClock.sleep(minutes(60 * 24), signal)])
+    for (let ms = 0; ms < ROWS_WITHIN_MS && !signal.aborted && !store.clusters().every(hasPods); ms += ROWS_LOOK_MS)
+      await systemClock.sleep(ROWS_LOOK_MS, signal)
+    if (!signal.aborted) store.begin?.()
   }
+  const showing = new AbortController()
   let manager: Manager | undefined
   const connections: Part = {
     name: 'connections',
@@ -213,9 +214,12 @@ export function createOwner(options: OwnerOptions): Owner {
         logger,
       })
       await manager.start()
-      void beginShowing()
+      if (state.get().begin) void beginShowing(state.get(), ingester.get().flushed(), showing.signal)
     },
-    stop: async () => manager?.stop(),
+    async stop() {
+      showing.abort()
+      await manager?.stop()
+    },
   }
   const { publish } = options
   const publisher =
