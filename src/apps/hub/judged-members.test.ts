@@ -5,8 +5,8 @@ import { hearJudged, sayJudged } from './judged-members.ts'
 import type { HubLogger } from './run.ts'
 
 const logger = silentLogger as HubLogger
-/** Redis tells whole milliseconds. */
-const ROUNDED_MS = 2
+/** Redis tells whole milliseconds, of a moment that ends when its answer comes. */
+const ROUNDED_MS = 20
 
 describe.skipIf(redisMissing !== undefined)(
   `members that a manager judges${redisMissing ? ` (${redisMissing})` : ''}`,
