@@ -168,14 +168,12 @@ export function createOwner(options: OwnerOptions): Owner {
   })
   /** A store that began empty is shown once it holds what is known: a fleet that is there would seem to be gone, or as it was long ago. */
   const beginShowing = async (store: StateStore, applied: Promise<void>, signal: AbortSignal): Promise<void> => {
-    const startedAt = systemClock.now()
     await applied
     const waited = new AbortController()
     await Promise.race([firstLooks, systemClock.sleep(LOOKS_WITHIN_MS, AbortSignal.any([waited.signal, signal]))])
     waited.abort()
     if (store.clusters().length === 0) await Promise.race([firstLooks, systemClock.sleep(minutes(60 * 24), signal)])
-    const isRead = () => store.clusters().every((cluster) => hasPods(cluster, startedAt))
-    for (let ms = 0; ms < ROWS_WITHIN_MS && !signal.aborted && !isRead(); ms += ROWS_LOOK_MS)
+    for (let ms = 0; ms < ROWS_WITHIN_MS && !signal.aborted && !store.clusters().every(hasPods); ms += ROWS_LOOK_MS)
       await systemClock.sleep(ROWS_LOOK_MS, signal)
     if (!signal.aborted) store.begin?.()
   }
@@ -285,9 +283,9 @@ export function damageText({ kind, segment }: LogDamage): string {
   return `${what}: what of it was not yet in state and history is lost. The hub goes on and reads anew; check the disk, and for the past put the folder back from a backup`
 }
 
-/** Its pods were read since, or cannot be now. */
-const hasPods = ({ parts, tables }: ClusterState, since: number): boolean =>
-  parts.node?.outcome !== 'complete' || (tables.get('pods')?.freshness?.receivedAt ?? 0) >= since
+/** Its pods were read, or cannot be now. */
+const hasPods = ({ parts, tables }: ClusterState): boolean =>
+  parts.node?.outcome !== 'complete' || tables.get('pods')?.freshness != null
 
 /** Pods whose usage is read, or would be; undefined: the cluster is not one of ours. */
 function podsIn(cluster: ClusterState | undefined): number | undefined {
