@@ -131,8 +131,10 @@ export async function planDocuments(
       `${list} is the name of a list of files, which is kept beside documents: let no path template end in .manifest`,
     )
   const leftover = former?.leftover ?? []
-  const strays = former ? [] : await straysOf(paths, writing, tree, signal)
   const owned = new Set([...(former?.paths ?? []), ...leftover])
+  // What an incomplete snapshot does not name may be all that there is of some rows.
+  const mayStray = complete && !former?.complete
+  const strays = mayStray ? (await straysOf(paths, writing, tree, signal)).filter((one) => !owned.has(one)) : []
   const current = placesOf([...paths, path])
   const isPruned = prunes(layout, isTree)
   const goes = goesFrom(paths, complete && isPruned)
@@ -146,7 +148,7 @@ export async function planDocuments(
   const foreign = await perhapsOfOthers(leftover.filter(isGone), path, there, tree, signal)
   const removed = ofWriting(going, writing, there).filter((one) => !foreign.has(one))
   // It stood here when that was written down, and does not any more: it had moved, and nobody could write down where to.
-  const lost = !former && delivery.formerList === path ? await listsOf(writing, tree, signal) : []
+  const lost = !former && delivery.formerList === path ? await listsOf(writing, { tree, sink }, signal) : []
   const left = placesLeft(delivery, { path, former, isWhole: complete, current })
   const places = complete ? { ...left, lists: [...left.lists, ...lost] } : left
   const movedTo = await standing(former?.movedTo ?? [], path, tree, signal)
@@ -227,7 +229,7 @@ export async function planRemoval(
     text === undefined
       ? await straysOf([document], writing, tree, signal)
       : await listedBy(own, { writing, position }, tree, signal)
-  const lost = text === undefined ? await listsOf(writing, tree, signal) : []
+  const lost = text === undefined ? await listsOf(writing, { tree, sink }, signal) : []
   const places = [...(formerList === undefined ? [] : [formerList]), ...movedTo, ...lost]
   return [...removed, ...(await filesAt(places, own, { writing, position }, { tree, sink }, signal))]
 }
@@ -321,7 +323,7 @@ async function filesAt(
     const text = await tree.read(list, MAX_MANIFEST_BYTES, signal)
     if (text === undefined) {
       found.unshift(...(await straysOf([documentOf(list)], what.writing, tree, signal)))
-      if (!isSearched) before.push(...(await listsOf(what.writing, tree, signal)))
+      if (!isSearched) before.push(...(await listsOf(what.writing, { tree, sink }, signal)))
       isSearched = true
       continue
     }
@@ -334,13 +336,22 @@ async function filesAt(
   return found
 }
 
-async function listsOf(writing: Writing, tree: DocumentTree, signal: AbortSignal): Promise<readonly string[]> {
-  if (tree.listsOf) return tree.listsOf(ownerKey(writing), signal).catch(unlisted)
+/** Lists of an inventory that say that they are of this sink: one that does not may be what another sink keeps. */
+async function listsOf(
+  writing: Writing,
+  { tree, sink }: Pick<PlanOptions, 'tree' | 'sink'>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (sink === undefined) return []
   const lists: string[] = []
-  for await (const [list, text] of tree.manifests(MAX_MANIFEST_BYTES, signal)) {
-    const manifest = parseManifest(text)
-    if (manifest && isSameWriting(manifest.writing, writing)) lists.push(list)
+  const add = (list: string, text: string | undefined) => {
+    const manifest = parseManifest(text ?? '')
+    if (manifest && isSameWriting(manifest.writing, writing) && manifest.sink === sink) lists.push(list)
   }
+  if (tree.listsOf)
+    for (const list of await tree.listsOf(ownerKey(writing), signal).catch(unlisted))
+      add(list, await tree.read(list, MAX_MANIFEST_BYTES, signal))
+  else for await (const [list, text] of tree.manifests(MAX_MANIFEST_BYTES, signal)) add(list, text)
   return lists
 }
 

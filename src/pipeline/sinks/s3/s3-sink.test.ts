@@ -235,6 +235,39 @@ describe.skipIf(noS3() !== undefined)('a bucket of a real store', () => {
     ])
   })
 
+  it('deletes nothing of a set without a manifest before a complete snapshot is there', async () => {
+    const url = place()
+    const all = { maxPartBytes: 8000 }
+    const sink = await opened(url)
+    await sink.deliver(deliveryOf(west, at(1), rowsTo(100), all), signal)
+    const list = 'clusters/west/team-a/workloads.manifest.json'
+    const before = (await keysUnder(url)).filter((key) => key !== list)
+    const Key = `${new URL(url).pathname.replace('/inventory/', '')}/${list}`
+    await client.send(new DeleteObjectCommand({ Bucket: 'inventory', Key }))
+    await sink.deliver(deliveryOf(west, at(2), rowsTo(30), { ...all, complete: false }), signal)
+    expect(await keysUnder(url)).toEqual(expect.arrayContaining(before))
+    await sink.deliver(deliveryOf(west, at(3), rowsTo(40), all), signal)
+    const { paths } = JSON.parse(await textOf(url, list)) as { paths: string[] }
+    expect(await keysUnder(url)).toEqual([...paths, list].sort())
+  })
+
+  it('that never wrote takes nothing away of what another sink keeps, also where a former version wrote that', async () => {
+    const url = place()
+    const kept = await opened(url)
+    await kept.deliver(deliveryOf(west, at(1), rowsTo(3)), signal)
+    const list = 'clusters/west/team-a/workloads.manifest.json'
+    const { sink: _, ...former } = JSON.parse(await textOf(url, list)) as { sink: string }
+    const owner = { 'clusterpulse-owner': 'west/team-a/workloads' }
+    const Key = `${new URL(url).pathname.replace('/inventory/', '')}/${list}`
+    const Body = JSON.stringify(former)
+    await client.send(
+      new PutObjectCommand({ Bucket: 'inventory', Key, Body, ContentType: 'application/json', Metadata: owner }),
+    )
+    const other = await opened(url, { name: 'other', spec: { pathTemplate: 'moved/{cluster}-{name}{extension}' } })
+    await other.remove(west, at(9), signal)
+    expect(await keysUnder(url)).toHaveLength(2)
+  })
+
   it('leaves alone what another sink of the inventory keeps at the former place, and whatever a status was made to say', async () => {
     const url = place()
     const other = await opened(url, { name: 'other' })
